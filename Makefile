@@ -1,0 +1,67 @@
+# Set-up, checks and generated files. PY chooses the Python that the environments are made from.
+
+PY ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+LOCK := requirements-dev.lock
+BENCH := .bench
+BENCH_PEERS := tests/benchmarks/requirements-bench.txt
+PIP_INSTALL := -m pip install --disable-pip-version-check -qq
+
+# Tests of the project as a whole; all other folders hold unit tests.
+WHOLE := $(wildcard tests/docs tests/shape tests/spec tests/system)
+
+.PHONY: help run check test soak bench docs lock clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
+
+run: $(VENV)/installed ## start the daemon with ./config.toml
+	@exec $(BIN)/session-runtime serve --config config.toml
+
+check: $(VENV)/installed ## format, lint, types, imports, unit tests
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/pytest $(addprefix --ignore=,$(WHOLE))
+
+test: check ## everything that needs no outside program
+	@$(BIN)/pytest $(WHOLE)
+
+soak: $(VENV)/installed ## long and heavy tests
+	@$(BIN)/pytest -m soak
+
+bench: $(BENCH)/installed ## figures beside those of other libraries, as Markdown
+	@for script in $$(grep -l '^if __name__' tests/benchmarks/*.py); do $(BENCH)/bin/python $$script || exit 1; done
+
+docs: $(VENV)/installed ## write the generated pages anew
+	@$(BIN)/python -m tests.spec.contract_page
+	@$(BIN)/python -m session_runtime.config.document > $(VENV)/page && mv $(VENV)/page docs/configuration.md
+
+lock: $(VENV)/locked ## write requirements-dev.lock for a changed pyproject.toml
+	@$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' \
+	  | $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate \
+	    --custom-compile-command 'make lock' --group dev pyproject.toml - -o $(LOCK) >/dev/null
+	@! grep -n '://' $(LOCK)
+
+clean: ## remove environments, caches and build results
+	@rm -rf $(VENV) $(BENCH) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@find runtime handlers tests -name __pycache__ -prune -exec rm -rf {} +
+
+$(VENV)/locked: $(LOCK)
+	@$(PY) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PY=python3.11")'
+	@echo "setting up $(VENV) ..."
+	@$(PY) -m venv --clear $(VENV)
+	@$(BIN)/python $(PIP_INSTALL) --require-hashes -r $(LOCK)
+	@touch $@
+
+$(VENV)/installed: $(VENV)/locked pyproject.toml
+	@$(BIN)/python $(PIP_INSTALL) --no-index --no-build-isolation --no-deps -e .
+	@touch $@
+
+$(BENCH)/installed: $(BENCH_PEERS) pyproject.toml
+	@echo "setting up $(BENCH) ..."
+	@$(PY) -m venv --clear $(BENCH)
+	@$(BENCH)/bin/python $(PIP_INSTALL) -r $(BENCH_PEERS) -e .
+	@touch $@
