@@ -1,0 +1,57 @@
+"""All that a ``handler.py`` may import from this package; everything else may change without notice.
+
+A handler is ``execute(args, context)``, async or plain; a plain one runs in a thread. It returns text
+or JSON-able data, and raises ``ToolError`` to tell the model why it cannot do what was asked.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from session_runtime.errors import ToolError
+from session_runtime.types import Identity, JsonObject, nothing
+
+__all__ = ["HandlerContext", "Identity", "ToolError"]
+
+
+class ProgressSink(Protocol):
+    """Receives progress of one call: ``done`` of ``total`` (None: unknown) and a short text."""
+
+    def __call__(self, done: float, total: float | None, message: str | None) -> None: ...
+
+
+def _no_progress(done: float, total: float | None, message: str | None) -> None:
+    del done, total, message
+
+
+def _no_message(text: str) -> None:
+    del text
+
+
+@dataclass(frozen=True, slots=True)
+class HandlerContext:
+    """What one call may know and use.
+
+    ``deadline`` is on the monotonic clock (``time.monotonic()``, in seconds), None without a limit; ``idempotency_key`` is the same for every attempt of one call; ``resources`` are objects
+    that the embedding program handed to the runtime (a database pool, a bot client); ``conversation`` and ``metadata`` are the caller's, as given. ``emit_message``
+    and ``progress`` may be called from any thread.
+    """
+
+    identity: Identity = field(default_factory=Identity)
+    ask_id: str = ""
+    call_id: str = ""
+    idempotency_key: str = ""
+    deadline: float | None = None
+    resources: Mapping[str, Any] = field(default_factory=nothing)
+    conversation: str | None = None
+    metadata: JsonObject = field(default_factory=nothing)
+    on_progress: ProgressSink = _no_progress
+    on_message: Callable[[str], None] = _no_message
+
+    def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
+        """Report how far the call is; becomes a ``tool.progress`` event."""
+        self.on_progress(done, total, message)
+
+    def emit_message(self, text: str) -> None:
+        """Send ``text`` to the person asking, at once, while the ask goes on."""
+        self.on_message(text)

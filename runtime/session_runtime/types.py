@@ -1,0 +1,300 @@
+"""Values that cross borders between the stages of an ask; every one is frozen and owns no behaviour.
+
+How they look as JSON is decided in ``wire``; how an ask produces them, in ``ask``.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, ClassVar, Literal
+
+JsonObject = Mapping[str, Any]
+NOTHING: JsonObject = MappingProxyType({})
+
+Role = Literal["system", "user", "assistant", "tool"]
+ToolStatus = Literal["ok", "error", "refused", "skipped"]
+Outcome = Literal["answered", "ended", "limit", "needs_confirmation", "cancelled", "failed"]
+
+
+def nothing() -> JsonObject:
+    """The empty object, as a default of fields."""
+    return NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who asks. None means "not stated"; an empty ``roles`` means "known to have none".
+
+    The difference matters to access rules: a deny rule that needs a missing attribute applies (NET-2).
+    """
+
+    user: str | None = None
+    roles: frozenset[str] | None = None
+    channel: str | None = None
+    group: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens as the provider counted them, summed over model calls; ``estimated`` if it did not."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    reasoning_tokens: int = 0
+    model_calls: int = 0
+    estimated: bool = False
+
+    @property
+    def total_tokens(self) -> int:
+        """Input plus output; cached and reasoning tokens are parts of these."""
+        return self.input_tokens + self.output_tokens
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cached_tokens + other.cached_tokens,
+            self.reasoning_tokens + other.reasoning_tokens,
+            self.model_calls + other.model_calls,
+            self.estimated or other.estimated,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TextPart:
+    """A piece of text in a message of several parts."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ImagePart:
+    """An image by URL (``https:`` or ``data:``); ``detail`` is passed on to the provider."""
+
+    url: str
+    detail: str | None = None
+
+
+Content = str | tuple[TextPart | ImagePart, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call as the model made it: ``name`` canonical where known, ``arguments`` the raw text.
+
+    ``extra`` keeps provider fields we do not know, so that they survive the round trip (ASK-3).
+    """
+
+    id: str
+    name: str
+    arguments: str
+    recovered: bool = False
+    extra: JsonObject = field(default_factory=nothing)
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a transcript; names of tools in it are canonical.
+
+    ``tool_calls`` only on assistant messages, ``tool_call_id`` only on tool messages; ``extra`` keeps
+    unknown provider fields (reasoning, signatures) of an assistant message for the next request.
+    """
+
+    role: Role
+    content: Content | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
+    extra: JsonObject = field(default_factory=nothing)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """The one answer to one call (ASK-4); a tool's failure is a result, never an exception."""
+
+    call_id: str
+    name: str
+    status: ToolStatus
+    content: str
+    error_code: str | None = None
+    attempts: int = 1
+    latency_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorInfo:
+    """Why an ask did not end well: stable ``code``, text for people, and whether to try again."""
+
+    code: str
+    message: str
+    retryable: bool = False
+    retry_after_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AskRequest:
+    """What a backend asks (ASK-2, INT-2): ``text`` or ``messages``, never both.
+
+    ``history`` is earlier conversation, oldest first; ``instructions`` are added to the configured
+    system prompt; ``model`` names a profile; ``deadline_s`` can only shorten the configured limit;
+    ``silent`` suppresses notices in mode ``clean``.
+    """
+
+    text: str | None = None
+    messages: Sequence[Message] = ()
+    history: Sequence[Message] = ()
+    instructions: str | None = None
+    identity: Identity = field(default_factory=Identity)
+    conversation: str | None = None
+    model: str | None = None
+    deadline_s: float | None = None
+    metadata: JsonObject = field(default_factory=nothing)
+    silent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AskResult:
+    """How an ask ended (ASK-1). ``error`` is set for ``limit``, ``cancelled`` and ``failed``.
+
+    ``messages`` are the texts sent by ``send_message``, ``new_messages`` the transcript to append to
+    the next request's history, ``loaded_tools`` what tool search loaded, in load order.
+    """
+
+    ask_id: str
+    outcome: Outcome
+    text: str = ""
+    messages: tuple[str, ...] = ()
+    new_messages: tuple[Message, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    steps: int = 0
+    loaded_tools: tuple[str, ...] = ()
+    generation: int = 0
+    error: ErrorInfo | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Base of everything an ask reports; ``seq`` counts from 1 within the ask (INT-3).
+
+    The ask stamps ``ask_id`` and ``seq`` when it emits; a gap in ``seq`` means text was dropped for
+    a consumer that fell behind.
+    """
+
+    type: ClassVar[str]
+    ask_id: str = ""
+    seq: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskStarted(Event):
+    """The ask was admitted and pinned to a generation."""
+
+    type: ClassVar[str] = "ask.started"
+    generation: int
+    model: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrefetchFinished(Event):
+    """All prefetch tools were tried: ``ok`` succeeded, ``failed`` maps a name to its error code."""
+
+    type: ClassVar[str] = "prefetch.finished"
+    ok: tuple[str, ...]
+    failed: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnStarted(Event):
+    """A request goes to the model with these tools; ``attempt`` > 1 voids the turn's text so far."""
+
+    type: ClassVar[str] = "turn.started"
+    step: int
+    exposed: tuple[str, ...]
+    attempt: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextDelta(Event):
+    """Text as the model writes it."""
+
+    type: ClassVar[str] = "text.delta"
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolsLoaded(Event):
+    """Tool search loaded these: they can be called from the next turn on."""
+
+    type: ClassVar[str] = "tools.loaded"
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolStarted(Event):
+    """A call was accepted and begins to run."""
+
+    type: ClassVar[str] = "tool.started"
+    call_id: str
+    name: str
+    arguments: JsonObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolProgress(Event):
+    """A running tool reports how far it is; ``total`` None if unknown."""
+
+    type: ClassVar[str] = "tool.progress"
+    call_id: str
+    done: float
+    total: float | None = None
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolFinished(Event):
+    """A call has its result, also one that was refused before it ran."""
+
+    type: ClassVar[str] = "tool.finished"
+    call_id: str
+    name: str
+    status: ToolStatus
+    error_code: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notice(Event):
+    """A line that tells the chat which tool the model calls (ASK-10)."""
+
+    type: ClassVar[str] = "notice"
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageSent(Event):
+    """The model sent a message to the caller while the ask goes on."""
+
+    type: ClassVar[str] = "message"
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskFinished(Event):
+    """The last event of every ask, exactly once."""
+
+    type: ClassVar[str] = "ask.finished"
+    result: AskResult
+
+
+AskEvent = (
+    AskStarted
+    | PrefetchFinished
+    | TurnStarted
+    | TextDelta
+    | ToolsLoaded
+    | ToolStarted
+    | ToolProgress
+    | ToolFinished
+    | Notice
+    | MessageSent
+    | AskFinished
+)
