@@ -1,0 +1,79 @@
+"""What differs between two snapshots, for receipts; what follows from it is decided in ``live``."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from session_runtime.config.keys import KeyPath, dotted
+from session_runtime.config.origin import DEFAULT, Candidate
+from session_runtime.config.section import Acts
+from session_runtime.config.shape import leaf_at
+from session_runtime.config.snapshot import ConfigSnapshot, plain, values_of
+
+_PROMPT_FILE: KeyPath = ("ask", "prompt_file")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One key that was edited, with JSON values, secrets masked; None where the key was not there.
+
+    ``shadowed_by`` names the source that keeps the edit of the file from having any effect (CFG-3);
+    None if the change is in force, or will be once ``acts`` comes.
+    """
+
+    key: str
+    old: object
+    new: object
+    acts: Acts
+    shadowed_by: str | None = None
+
+
+def changes(old: ConfigSnapshot, new: ConfigSnapshot) -> tuple[Change, ...]:
+    """List every key whose value differs, and every edit of the file that is shadowed.
+
+    A rotated secret and a new text in the same prompt file are changes whose two values look alike.
+    """
+    before, after = values_of(old.settings), values_of(new.settings)
+    return tuple(
+        change
+        for path in dict.fromkeys((*after, *before))
+        for change in (
+            *_in_force(path, before.get(path), after.get(path), old, new),
+            *_shadowed(path, old.provenance.get(path, ()), new.provenance.get(path, ())),
+        )
+    )
+
+
+def _in_force(
+    path: KeyPath, before: object, after: object, old: ConfigSnapshot, new: ConfigSnapshot
+) -> Iterator[Change]:
+    new_text = path == _PROMPT_FILE and after is not None and old.system_prompt != new.system_prompt
+    if before != after or new_text:
+        yield Change(
+            dotted(path),
+            plain(before, old.provenance.get(path, ())),
+            plain(after, new.provenance.get(path, ())),
+            leaf_at(path).acts,
+        )
+
+
+def _shadowed(
+    path: KeyPath, old: tuple[Candidate, ...], new: tuple[Candidate, ...]
+) -> Iterator[Change]:
+    before, after = _of_file(old), _of_file(new)
+    in_force = new[0].origin if new else DEFAULT
+    if _value(before) != _value(after) and in_force.kind not in ("config", "default"):
+        yield Change(
+            dotted(path),
+            plain(_value(before), before),
+            plain(_value(after), after),
+            leaf_at(path).acts,
+            shadowed_by=str(in_force),
+        )
+
+
+def _of_file(candidates: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
+    return tuple(each for each in candidates if each.origin.kind == "config")
+
+
+def _value(candidates: tuple[Candidate, ...]) -> object:
+    return candidates[0].value if candidates else None

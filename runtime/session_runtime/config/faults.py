@@ -1,0 +1,153 @@
+"""How faults are worded: what was expected, what was given, the nearest valid key (CFG-1).
+
+No text here ever holds a secret.
+"""
+
+import json
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from pydantic import ValidationError
+
+from session_runtime.config.keys import KeyPath, dotted, nearest
+from session_runtime.config.origin import MASK, Candidates, Origin
+from session_runtime.config.shape import Branch, Leaf, leaf_at, leaves, node_at
+from session_runtime.errors import Problem
+
+_LONGEST_VALUE = 60
+_SENSITIVE = re.compile("key|token|secret|pass|auth|credential", re.IGNORECASE)
+_KINDS: Mapping[str, str] = MappingProxyType(
+    {
+        "bool_type": "must be true or false",
+        "int_type": "must be a whole number",
+        "float_type": "must be a number",
+        "finite_number": "must be a number",
+        "string_type": "must be text",
+        "string_unicode": "must be text",
+        "string_too_short": "must not be empty",
+        "tuple_type": "must be a list",
+        "is_instance_of": "must be a path",
+    }
+)
+_BEFORE_AT_SIGN = re.compile(r"\S+@")
+
+
+def problems_of(
+    error: ValidationError, candidates: Candidates, place: Callable[[KeyPath], Origin]
+) -> Iterator[Problem]:
+    """One problem per validation error; ``place`` tells where a key was given, or its table."""
+    for fault in error.errors(include_url=False, include_input=False):
+        expected = _expected(fault["type"], fault.get("ctx", {}), fault["msg"])
+        path, position = _path_of(fault["loc"], candidates)
+        if path in candidates:
+            given = candidates[path][0]
+            message = _with_given(expected, given.value, path, position)
+            yield place(path).problem(dotted(given.key), message)
+        else:
+            yield place(path).problem(dotted(path), expected)
+
+
+def _path_of(loc: tuple[int | str, ...], candidates: Candidates) -> tuple[KeyPath, int | None]:
+    """Find the key that an error is about, and which item of its list."""
+    parts = tuple(str(part) for part in loc)
+    for end in range(len(parts), 0, -1):
+        if parts[:end] in candidates:
+            item = loc[end] if end < len(loc) else None
+            return parts[:end], item if isinstance(item, int) else None
+    return parts, None
+
+
+def _with_given(expected: str, value: object, path: KeyPath, position: int | None) -> str:
+    if value is None:
+        return expected
+    if position is not None and isinstance(value, tuple):
+        return f"item {position + 1} {expected} (given: {describe(value[position], path)})"
+    return f"{expected} (given: {describe(value, path)})"
+
+
+def _expected(kind: str, context: Mapping[str, Any], otherwise: str) -> str:
+    if kind in _KINDS:
+        return _KINDS[kind]
+    match kind:
+        case "literal_error":
+            return f"must be {context['expected']}"
+        case "greater_than_equal":
+            return f"must be at least {context['ge']:g}"
+        case "greater_than":
+            return f"must be more than {context['gt']:g}"
+        case "less_than_equal":
+            return f"must be at most {context['le']:g}"
+        case "string_pattern_mismatch":
+            return f"must match {context['pattern']}"
+        case "value_error":
+            return str(context["error"])
+        case _:
+            return otherwise
+
+
+def describe(value: object, path: KeyPath) -> str:
+    """Write the value as an operator would, short, and never a secret."""
+    if leaf_at(path).secret:
+        return MASK
+    return _written(value)
+
+
+def _written(value: object) -> str:
+    match value:
+        case Mapping():
+            return "a table"
+        case tuple() | list():
+            return "a list"
+        case str():
+            return _shortened(
+                json.dumps(_BEFORE_AT_SIGN.sub(f"{MASK}@", value), ensure_ascii=False)
+            )
+        case bool():
+            return "true" if value else "false"
+        case _:
+            return _shortened(str(value))
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
+
+
+def unknown(key: KeyPath, value: object) -> str:
+    """Say that a key does not exist, and which one was probably meant.
+
+    Its text is repeated only if it was surely meant for a key that holds no secret.
+    """
+    hint = _likely_key(key, value)
+    node = node_at(hint) if hint is not None else None
+    open_leaf = isinstance(node, Leaf) and not node.secret and not _SENSITIVE.search(key[-1])
+    shown = "a text" if isinstance(value, str) and not open_leaf else _written(value)
+    what = "section" if len(key) == 1 else "key"
+    message = f"unknown {what} (given: {shown})"
+    if hint is None:
+        return message
+    spelling = hint[-1:] if hint[:-1] == key[:-1] else hint
+    return f"{message}; did you mean {dotted(spelling)}?"
+
+
+def _likely_key(key: KeyPath, value: object) -> KeyPath | None:
+    """Guess what was meant: in another case, in the same section, or anywhere."""
+    parent, name = key[:-1], key[-1]
+    siblings = _children(parent)
+    if name.casefold() in siblings:
+        return (*parent, name.casefold())
+    inner = tuple(value) if isinstance(value, Mapping) else ()
+    anywhere = {path[-1]: path for path, _ in leaves(())}
+    guesses = [(name, {sibling: (*parent, sibling) for sibling in siblings})]
+    guesses = [*((f"{name}_{each}", anywhere) for each in inner), *guesses, (name, anywhere)]
+    for guess, known in guesses:
+        close = nearest(guess, known)
+        if close is not None:
+            return known[close]
+    return None
+
+
+def _children(path: KeyPath) -> Collection[str]:
+    node = node_at(path)
+    return tuple(node.children) if isinstance(node, Branch) else ()

@@ -1,0 +1,53 @@
+"""Names of keys: the dotted form people read, the form a variable uses, and the nearest known one.
+
+Which keys exist is decided in ``shape``.
+"""
+
+import difflib
+import json
+import re
+import tomllib
+from collections.abc import Iterable
+
+KeyPath = tuple[str, ...]
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_BARE_DOTTED = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
+_LIKENESS = 0.7
+
+
+def dotted(path: KeyPath) -> str:
+    """Write the key as TOML does: ``models."gpt-4.1".base_url``."""
+    return ".".join(part if _BARE.fullmatch(part) else _quoted(part) for part in path)
+
+
+def _quoted(part: str) -> str:
+    return json.dumps(part, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def parse_dotted(text: str) -> KeyPath:
+    """Read a dotted key with TOML's own rules for quotes; ValueError if it is not one key."""
+    if _BARE_DOTTED.fullmatch(text):
+        return tuple(text.split("."))
+    node: object = tomllib.loads(f"{text} = 0")
+    path: list[str] = []
+    while isinstance(node, dict):
+        if len(node) != 1:
+            raise ValueError(f"not one key: {text!r}")
+        [(part, node)] = node.items()
+        path.append(part)
+    return tuple(path)
+
+
+def variable_form(name: str) -> str:
+    """Spell a name as a variable does: upper case, ``_`` for all but letters and digits."""
+    return "".join(char if char.isalnum() else "_" for char in name).upper()
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Find the known name most like ``name``, in any case; None if none is like it."""
+    spellings = {spelling.casefold(): spelling for spelling in known}
+    if name.casefold() in spellings:
+        return spellings[name.casefold()]
+    close = difflib.get_close_matches(name.casefold(), spellings, n=1, cutoff=_LIKENESS)
+    return spellings[close[0]] if close else None

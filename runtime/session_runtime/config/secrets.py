@@ -1,0 +1,98 @@
+"""Secrets: values that stand in a variable or a file of their own, and who may be asked for them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from pydantic import SecretStr
+
+MAX_FILE_BYTES = 1024 * 1024
+
+
+class UnreadableError(ValueError):
+    """A value that cannot be read; the text says why and never holds the value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """A secret ready for use; ``file`` is the file it was read from, to be watched."""
+
+    value: SecretStr | None
+    file: Path | None = None
+
+
+def is_reference(written: str) -> bool:
+    """Whether ``written`` says where the secret is, instead of being it."""
+    return written.startswith(("env:", "file:"))
+
+
+def resolve(written: str, sources: Sequence[str], env: Mapping[str, str], folder: Path) -> Secret:
+    """Turn what was written into the secret (CFG-4): ``env:NAME``, ``file:/path``, or itself.
+
+    ``sources`` are the patterns of ``runtime.secret_sources``; an empty text means no secret at all.
+    Raises UnreadableError if the place is not allowed or holds nothing.
+    """
+    kind, _, place = written.partition(":")
+    match kind:
+        case "env":
+            return Secret(_from_variable(place, sources, env))
+        case "file":
+            file = folder / place
+            return Secret(_from_file(file, sources), file)
+        case _:
+            return Secret(SecretStr(written) if written else None)
+
+
+def _from_variable(name: str, sources: Sequence[str], env: Mapping[str, str]) -> SecretStr:
+    if not any(fnmatchcase(f"env:{name}", source) for source in sources):
+        raise UnreadableError(_not_allowed(f"env:{name}", sources))
+    if not env.get(name):
+        raise UnreadableError(f"the variable {name} is not set")
+    return SecretStr(env[name])
+
+
+def _from_file(file: Path, sources: Sequence[str]) -> SecretStr:
+    folders = [source.removeprefix("file:") for source in sources if source.startswith("file:")]
+    real = _without_links(file)
+    if not any(real.is_relative_to(_without_links(Path(folder))) for folder in folders):
+        raise UnreadableError(_not_allowed(f"file:{file}", sources))
+    return SecretStr(read_value(real))
+
+
+def _without_links(path: Path) -> Path:
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError, ValueError):
+        raise UnreadableError(f"{str(path)!r} is no usable path") from None
+
+
+def _not_allowed(reference: str, sources: Sequence[str]) -> str:
+    allowed = ", ".join(sources) or "nothing"
+    return f"{reference} is not allowed by runtime.secret_sources (it allows {allowed})"
+
+
+def read_value(file: Path) -> str:
+    """The one value that ``file`` holds, without the line break at its end.
+
+    Raises UnreadableError for what is absent, empty, not UTF-8, or no plain file of modest size.
+    """
+    try:
+        if not file.is_file():
+            raise UnreadableError(f"there is no file {file}")
+        data = file.read_bytes()
+    except OSError as error:
+        raise UnreadableError(f"cannot read {file}: {error.strerror}") from None
+    if len(data) > MAX_FILE_BYTES:
+        raise UnreadableError(f"{file} is larger than {MAX_FILE_BYTES} bytes")
+    return _text_of(file, data)
+
+
+def _text_of(file: Path, data: bytes) -> str:
+    try:
+        text = data.decode("utf-8-sig").rstrip("\r\n")
+    except UnicodeDecodeError:
+        raise UnreadableError(f"{file} is not UTF-8") from None
+    if not text:
+        raise UnreadableError(f"{file} is empty")
+    return text

@@ -1,0 +1,102 @@
+"""The whole configuration as one frozen value, and which model profiles it offers.
+
+Where the values come from is decided in ``load``.
+"""
+
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from session_runtime.config.keys import nearest
+from session_runtime.config.models import ModelProfile
+from session_runtime.config.runtime import (
+    AskSettings,
+    HttpSettings,
+    LogSettings,
+    RuntimeSettings,
+    TraceSettings,
+)
+from session_runtime.config.section import Table, table
+from session_runtime.config.tools import (
+    AccessSettings,
+    HandlersSettings,
+    NoticesSettings,
+    SearchSettings,
+    SkillsSettings,
+)
+from session_runtime.errors import ConfigError, Problem
+
+OFFLINE = "offline"
+
+
+class Settings(BaseSettings):
+    """Every value in force; attributes are named like sections and keys (CFG-1).
+
+    Nothing in it can be changed: lists are tuples, tables are read-only mappings, and paths are
+    absolute when ``load`` made it.
+    """
+
+    model_config = SettingsConfigDict(
+        frozen=True,
+        strict=True,
+        extra="forbid",
+        validate_default=True,
+        hide_input_in_errors=True,
+        case_sensitive=True,
+    )
+
+    runtime: RuntimeSettings = Field(default_factory=RuntimeSettings)
+    log: LogSettings = Field(default_factory=LogSettings)
+    ask: AskSettings = Field(default_factory=AskSettings)
+    models: Table[ModelProfile] = table("Profiles, each under a name of your choice.")
+    handlers: HandlersSettings = Field(default_factory=HandlersSettings)
+    skills: SkillsSettings = Field(default_factory=SkillsSettings)
+    search: SearchSettings = Field(default_factory=SearchSettings)
+    access: AccessSettings = Field(default_factory=AccessSettings)
+    features: Table[bool] = table(
+        "Switches that tools may require, each under its name; a switch that is not named is off."
+    )
+    notices: NoticesSettings = Field(default_factory=NoticesSettings)
+    http: HttpSettings = Field(default_factory=HttpSettings)
+    trace: TraceSettings = Field(default_factory=TraceSettings)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Take only what ``load`` hands in: it has merged all sources and knows each value's origin."""
+        return (init_settings,)
+
+
+def profiles(settings: Settings) -> Mapping[str, ModelProfile]:
+    """List the model profiles in the file's order; without [models], the built-in ``offline`` alone."""
+    if settings.models:
+        return settings.models
+    return MappingProxyType({OFFLINE: ModelProfile(wire="offline")})
+
+
+def default_profile(settings: Settings) -> str:
+    """Choose the profile of asks that name none; ConfigError if ``ask.default_model`` names no profile."""
+    names = tuple(profiles(settings))
+    if settings.ask.default_model is None:
+        return names[0]
+    fault = unknown_profile(settings.ask.default_model, names)
+    if fault is not None:
+        raise ConfigError([Problem(fault, key="ask.default_model")])
+    return settings.ask.default_model
+
+
+def unknown_profile(name: str, names: Collection[str]) -> str | None:
+    """Say why ``name`` is no profile, with the way out; None if it is one."""
+    if name in names:
+        return None
+    close = nearest(name, names)
+    hint = f"did you mean {close}?" if close else f"there is {', '.join(names)}"
+    return f'no profile of [models] has this name (given: "{name}"); {hint}'

@@ -1,0 +1,76 @@
+"""The configuration of one generation: settings, where each value comes from, and a digest."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import BaseModel, SecretStr
+
+from session_runtime.config.keys import KeyPath, dotted
+from session_runtime.config.origin import MASK, Candidate, Candidates
+from session_runtime.config.secrets import is_reference
+from session_runtime.config.settings import Settings
+from session_runtime.errors import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigSnapshot:
+    """Everything one reading of the configuration gave; nothing in it changes.
+
+    ``digest`` covers all values and the text of the prompt file, but no secret (REL-1): compare
+    ``settings`` to notice a rotated one. ``provenance`` lists, per key, the value in force and the
+    ones it shadows. ``system_prompt`` is the text to use, wherever it was given. ``path`` is the
+    configuration file, None if there was none; ``files`` are the other files that were read.
+    """
+
+    settings: Settings
+    digest: str
+    provenance: Candidates = field(repr=False)
+    system_prompt: str = field(repr=False)
+    warnings: tuple[Problem, ...] = ()
+    path: Path | None = None
+    files: tuple[Path, ...] = ()
+
+
+def values_of(settings: Settings) -> Mapping[KeyPath, object]:
+    """Lay out every value in force by key, in the order of the models."""
+    return dict(_values((), settings))
+
+
+def _values(path: KeyPath, value: object) -> Iterator[tuple[KeyPath, object]]:
+    match value:
+        case BaseModel():
+            for name, inner in value:
+                yield from _values((*path, name), inner)
+        case Mapping():
+            for name, inner in value.items():
+                yield from _values((*path, name), inner)
+        case _:
+            yield path, value
+
+
+def plain(value: object, candidates: tuple[Candidate, ...] = ()) -> object:
+    """Turn a value into JSON; a secret into the reference it was given by, or a mask (CFG-4)."""
+    match value:
+        case SecretStr():
+            written = candidates[0].value if candidates else None
+            text = written.get_secret_value() if isinstance(written, SecretStr) else ""
+            return text if is_reference(text) else MASK
+        case Path():
+            return str(value)
+        case tuple():
+            return [plain(item) for item in value]
+        case _:
+            return value
+
+
+def digest_of(settings: Settings, provenance: Candidates, system_prompt: str) -> str:
+    """Digest all that the configuration says; the same in any process."""
+    values = {
+        dotted(path): plain(value, provenance.get(path, ()))
+        for path, value in values_of(settings).items()
+    }
+    text = json.dumps({"values": values, "system_prompt": system_prompt}, sort_keys=True)
+    return hashlib.blake2b(text.encode("ascii"), digest_size=16).hexdigest()

@@ -1,0 +1,164 @@
+"""The sources that are not environment variables: the TOML file, explicit values and the defaults.
+
+Each is read into a ``Reading``: values by key with their origins. Which wins is in ``merge``.
+"""
+
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
+
+from pydantic import SecretStr
+
+from session_runtime.config.faults import unknown
+from session_runtime.config.keys import KeyPath, dotted, parse_dotted
+from session_runtime.config.origin import DEFAULT, Candidate, Origin, Reading
+from session_runtime.config.shape import (
+    OLD_NOTICES,
+    SHAPE,
+    Branch,
+    Leaf,
+    Names,
+    Node,
+    child,
+    entries_on,
+    leaves,
+    node_at,
+)
+from session_runtime.config.toml_lines import key_lines, line_of
+from session_runtime.errors import ConfigError, Problem
+
+_PLACE = re.compile(r"line (\d+), column (\d+)\)")
+_EXPLICIT = Origin("explicit")
+
+
+@dataclass(frozen=True, slots=True)
+class TomlFile:
+    """A configuration file as read: its name in messages, its values, the line of each key."""
+
+    name: str
+    data: Mapping[str, object] = field(repr=False)
+    lines: Mapping[KeyPath, int]
+
+    def origin(self, path: KeyPath) -> Origin:
+        """Where ``path`` stands, or the innermost table around it."""
+        return Origin("config", self.name, line_of(path, self.lines))
+
+
+def open_toml(path: Path) -> TomlFile:
+    """Read and parse the file; ConfigError if it is absent, empty, no UTF-8 or no TOML (CFG-1)."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise _refused(path, f"{path} cannot be read: {error.strerror}") from None
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise _refused(path, f"is not UTF-8 (byte 0x{data[error.start]:02x})", line) from None
+    if not text.strip():
+        raise _refused(
+            path, "is empty; to run on defaults alone, write a comment or remove the file"
+        )
+    return TomlFile(path.name, _parsed(path, text), key_lines(text.replace("\r\n", "\n")))
+
+
+def _parsed(path: Path, text: str) -> Mapping[str, object]:
+    try:
+        return tomllib.loads(text)
+    except ValueError as error:
+        fault, _, place = str(error).rpartition(" (at ")
+        numbers = _PLACE.fullmatch(place)
+        where = f"column {numbers[2]}: " if numbers else ""
+        line = int(numbers[1]) if numbers else text.count("\n") + 1
+        raise _refused(path, f"{where}not valid TOML: {fault or error}", line) from None
+    except RecursionError:
+        raise _refused(path, "is nested too deeply") from None
+
+
+def _refused(path: Path, message: str, line: int | None = None) -> ConfigError:
+    return ConfigError([Problem(message, source=path.name, line=line)])
+
+
+def read_toml(file: TomlFile) -> Reading:
+    """Read every value of the configuration file, with its line."""
+    return flatten(file.data, SHAPE, (), file.origin)
+
+
+def read_explicit(explicit: Mapping[str, object]) -> tuple[Reading, ...]:
+    """Read values given by the command line or the embedding program, the more specific key first.
+
+    Keys are dotted; a whole table may be given as a mapping.
+    """
+    paths = {parse_dotted(key): value for key, value in explicit.items()}
+    return tuple(
+        read_at(path, paths[path], _EXPLICIT)
+        for path in sorted(paths, key=lambda path: (-len(path), path))
+    )
+
+
+def read_defaults(entries: Iterable[KeyPath]) -> Reading:
+    """Give the default of every key, for each entry of an operator-named table too.
+
+    An entry that is itself a value (``features.NAME``) has none; an old spelling needs none.
+    """
+    named = dict.fromkeys(entries)
+    return Reading(
+        {
+            path: Candidate(leaf.default, DEFAULT, path)
+            for path, leaf in leaves(named)
+            if path not in named and path != OLD_NOTICES
+        }
+    )
+
+
+def read_at(path: KeyPath, value: object, origin: Origin) -> Reading:
+    """Read one value at ``path``, or a whole table there, all from one place."""
+    reading = flatten(value, node_at(path), path, lambda _: origin)
+    return replace(reading, entries=(*entries_on(path), *reading.entries))
+
+
+def flatten(
+    value: object, node: Node | None, path: KeyPath, place: Callable[[KeyPath], Origin]
+) -> Reading:
+    """Split a table into its keys; what the shape does not know becomes a problem.
+
+    ``place`` tells where the value of a key was read.
+    """
+    found: dict[KeyPath, Candidate] = {}
+    entries: list[KeyPath] = []
+    problems: list[Problem] = []
+
+    def walk(value: object, node: Node | None, path: KeyPath) -> None:
+        match node, value:
+            case (Branch() | Names(), Mapping()):
+                for name, inner in value.items():
+                    if isinstance(node, Names) and _fits(node.item, inner):
+                        entries.append((*path, name))
+                    walk(inner, child(node, name), (*path, name))
+            case (Branch() | Names(), _):
+                problems.append(place(path).problem(dotted(path), "must be a table"))
+            case (Leaf(), _):
+                found[path] = Candidate(_settled(value, node), place(path), path)
+            case (None, _):
+                problems.append(place(path).problem(dotted(path), unknown(path, value)))
+
+    walk(value, node, path)
+    return Reading(MappingProxyType(found), tuple(entries), tuple(problems))
+
+
+def _fits(item: Node, value: object) -> bool:
+    return isinstance(item, Leaf) or isinstance(value, Mapping)
+
+
+def _settled(value: object, leaf: Leaf) -> object:
+    """Make a list unchangeable and a secret unreadable."""
+    match value:
+        case list():
+            return tuple(value)
+        case str() if leaf.secret:
+            return SecretStr(value)
+        case _:
+            return value

@@ -1,0 +1,148 @@
+"""The sections about tools: [handlers], [skills], [search], [access], [features] and [notices].
+
+What the tools themselves look like is decided in their folders, not here.
+"""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from session_runtime.config.section import Count, Seconds, Section, Table, Whole, key, table
+
+NoticeMode = Literal["none", "agent", "tools", "clean", "all"]
+
+Percent = Annotated[int, Field(ge=0, le=100)]
+Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+_ON = frozenset({"1", "true", "yes", "on", "y", "t"})
+_OFF = frozenset({"0", "false", "no", "off", "n", "f"})
+
+
+class HandlersSettings(Section):
+    """Where tools come from and which of them are used."""
+
+    paths: tuple[Path, ...] = key(
+        (), "Folders of tools; a tool here replaces a bundled one of the same name."
+    )
+    bundled: bool = key(True, "Whether the tools that come with the package are there.")
+    enabled: tuple[str, ...] = key(
+        (), 'Patterns of tool names to use, such as "group.*"; empty means all.'
+    )
+    disabled: tuple[str, ...] = key((), "Patterns of tool names not to use; these win.")
+    timeout_s: Seconds = key(
+        120.0, "The longest a tool call may take, in seconds, unless the tool says otherwise."
+    )
+
+
+class SkillsSettings(Section):
+    """Tool search: which tools a model sees at once, and which it has to look up."""
+
+    tool_search_enabled: bool = key(
+        False,
+        "Whether the model starts with few tools and looks up the others.",
+        env="TOOL_SEARCH_ENABLED",
+    )
+    tool_search_always_loaded: tuple[str, ...] = key(
+        ("send_message", "end"),
+        "Tools the model has from its first turn on.",
+        env="TOOL_SEARCH_ALWAYS_LOADED",
+    )
+    tool_search_max_results: Count = key(
+        5, "The most tools that one search loads.", env="TOOL_SEARCH_MAX_RESULTS"
+    )
+    prefetch_tools: tuple[str, ...] = key(
+        ("get_current_time",),
+        "Tools that are called before the first turn; the model gets their results.",
+        env="PREFETCH_TOOLS",
+    )
+    prefetch_tools_hide: bool = key(
+        True,
+        "Whether a tool whose prefetch succeeded is hidden from the model.",
+        env="PREFETCH_TOOLS_HIDE",
+    )
+    tool_search_directory_max_tokens: Whole = key(
+        8000,
+        "The longest list of tool names the model is shown, in tokens; above it, large groups are"
+        " named as a whole.",
+    )
+    tool_search_threshold_percent: Percent = key(
+        0,
+        "Tool search is left off while the tools it would hold back need less than this share of"
+        " the model's context window; 0 means it never is.",
+    )
+    tool_search_explain: bool = key(
+        False, "Whether a search that finds nothing adds a hint with the nearest names."
+    )
+    tool_search_max_calls: Count = key(
+        8, "The most searches of an ask; after that the model must work with what it has."
+    )
+    prefetch_timeout_s: Seconds = key(5.0, "The longest each prefetch may take, in seconds.")
+
+
+class SearchSettings(Section):
+    """How much a match in each part of a tool counts; 0 leaves the part out."""
+
+    name: Weight = key(3.0, "The tool's own name.")
+    namespace: Weight = key(3.0, "The group in front of the name.")
+    aliases: Weight = key(3.0, "Other names of the tool.")
+    hints: Weight = key(1.5, "The author's search hints.")
+    description: Weight = key(1.5, "The description.")
+    parameters: Weight = key(0.6, "Names of parameters.")
+    parameter_descriptions: Weight = key(0.4, "Descriptions of parameters.")
+    enums: Weight = key(0.3, "Values that a parameter allows.")
+
+
+class AccessRule(Section):
+    """Whom a rule is about (an empty list means anybody), and what it says."""
+
+    roles: tuple[str, ...] = key((), "Roles, one of which the caller must have.")
+    users: tuple[str, ...] = key((), "Users the rule is about.")
+    channels: tuple[str, ...] = key((), "Channels the rule is about.")
+    allow: tuple[str, ...] = key((), "Patterns of tool names that are allowed.")
+    deny: tuple[str, ...] = key((), "Patterns of tool names that are forbidden; deny wins.")
+
+    @model_validator(mode="after")
+    def _says_something(self) -> "AccessRule":
+        if not self.allow and not self.deny:
+            raise ValueError("the rule needs allow or deny")
+        return self
+
+
+class AccessSettings(Section):
+    """Who may see and call which tools."""
+
+    default: Literal["allow", "deny"] = key("allow", "What holds for a tool that no rule names.")
+    rules: Table[AccessRule] = table("Rules, each under a name of your choice.")
+
+
+class NoticesSettings(Section):
+    """Lines that tell the chat which tool the model calls."""
+
+    mode: NoticeMode = key(
+        "none",
+        "Which calls are told: none; agent (only calls of sub-agents); tools (calls of tools and"
+        " sub-agents); clean (like tools, without send_message, end and prefetches, and never in a"
+        " silent ask); all.",
+    )
+
+
+class EasterEggSettings(Section):
+    """The old spelling of [notices]; give one of the two."""
+
+    agent_call_message_enabled: bool | str = key(
+        "none", "The same as notices.mode; true means agent, false means none."
+    )
+
+
+def notice_mode(old: object) -> object:
+    """Put ``easter_egg.agent_call_message_enabled`` in the words of ``notices.mode`` (CFG-5).
+
+    What is neither a mode nor true-ish nor false-ish is returned as it came, to be refused.
+    """
+    word = str(old).strip().casefold() if isinstance(old, bool | str) else ""
+    if word in _ON:
+        return "agent"
+    if word in _OFF:
+        return "none"
+    return word or old

@@ -1,0 +1,189 @@
+"""Faults of a configuration: all at once, each with its place and the way out."""
+
+import pytest
+
+from tests.config.conftest import Reader
+
+
+@pytest.mark.requirement("CFG-1")
+def test_every_fault_is_told_at_once_in_the_order_of_the_file(read: Reader) -> None:
+    assert read.problems(
+        """\
+[ask]
+max_steps = 0
+prompt_file = "absent.md"
+default_model = "mian"
+
+[skills]
+tool_serach_enabled = true
+prefetch_tools = ["get_current_time", 3]
+
+[models.main]
+model = "m"
+
+[http]
+host = "0.0.0.0"
+
+[access.rules.guests]
+roles = ["guest"]
+""",
+        env={"TOOL_SEARCH_MAX_RESULTS": "many", "SESSION_RUNTIME__LOG": "debug"},
+    ) == [
+        "config.toml:2: ask.max_steps: must be at least 1 (given: 0)",
+        f"config.toml:3: ask.prompt_file: there is no file {read.folder / 'absent.md'}",
+        "config.toml:4: ask.default_model: no profile of [models] has this name"
+        ' (given: "mian"); did you mean main?',
+        "config.toml:7: skills.tool_serach_enabled: unknown key (given: true);"
+        " did you mean tool_search_enabled?",
+        "config.toml:8: skills.prefetch_tools: item 2 must be text (given: 3)",
+        'config.toml:10: models.main.base_url: wire = "chat" needs it',
+        "config.toml:14: http.host: callers need no key, so only a loopback address is allowed:"
+        ' 127.0.0.1, ::1 or localhost (given: "0.0.0.0")',
+        "config.toml:16: access.rules.guests: the rule needs allow or deny",
+        "env SESSION_RUNTIME__LOG: log: must be a JSON object: this name means a whole table",
+        "env TOOL_SEARCH_MAX_RESULTS: skills.tool_search_max_results:"
+        ' must be a whole number (given: "many")',
+    ]
+
+
+@pytest.mark.requirement("CFG-1")
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (
+            "[skills]\nTOOL_SEARCH_ENABLED = true",
+            "2: skills.TOOL_SEARCH_ENABLED: unknown key (given: true);"
+            " did you mean tool_search_enabled?",
+        ),
+        (
+            "[SKILLS]\ntool_search_enabled = true",
+            "1: SKILLS: unknown section (given: a table); did you mean skills?",
+        ),
+        (
+            "[TOOL_SEARCH]\nENABLED = false",
+            "1: TOOL_SEARCH: unknown section (given: a table);"
+            " did you mean skills.tool_search_enabled?",
+        ),
+        (
+            "[tool_serach]\nmax_resluts = 3",
+            "1: tool_serach: unknown section (given: a table);"
+            " did you mean skills.tool_search_max_results?",
+        ),
+        (
+            "[ask]\ntool_search_enabled = true",
+            "2: ask.tool_search_enabled: unknown key (given: true);"
+            " did you mean skills.tool_search_enabled?",
+        ),
+        ("[mcp]\nx = 1", "1: mcp: unknown section (given: a table)"),
+        ("_env_file = 3", "1: _env_file: unknown section (given: 3)"),
+        ("[log]\nlevl = 'debug'", '2: log.levl: unknown key (given: "debug"); did you mean level?'),
+        (
+            "[easter_egg]\nmode = 1",
+            "2: easter_egg.mode: unknown key (given: 1); did you mean notices.mode?",
+        ),
+    ],
+)
+def test_an_unknown_key_is_told_with_the_nearest_one(read: Reader, text: str, problem: str) -> None:
+    assert read.problems(text) == [f"config.toml:{problem}"]
+
+
+@pytest.mark.requirement("CFG-1")
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (
+            "[skills]\ntool_search_enabled = 1",
+            "tool_search_enabled: must be true or false (given: 1)",
+        ),
+        (
+            '[skills]\ntool_search_enabled = "yes"',
+            'tool_search_enabled: must be true or false (given: "yes")',
+        ),
+        (
+            '[skills]\ntool_search_max_results = "7"',
+            'tool_search_max_results: must be a whole number (given: "7")',
+        ),
+        (
+            "[skills]\ntool_search_max_results = true",
+            "tool_search_max_results: must be a whole number (given: true)",
+        ),
+        ("[skills]\nprefetch_timeout_s = 0", "prefetch_timeout_s: must be more than 0 (given: 0)"),
+        ("[skills]\nprefetch_timeout_s = inf", "prefetch_timeout_s: must be a number (given: inf)"),
+        ('[skills]\nprefetch_tools = "a"', 'prefetch_tools: must be a list (given: "a")'),
+        (
+            "[skills]\ntool_search_threshold_percent = 101",
+            "tool_search_threshold_percent: must be at most 100 (given: 101)",
+        ),
+        (
+            "[skills]\ntool_search_enabled = {}",
+            "tool_search_enabled: must be true or false (given: a table)",
+        ),
+    ],
+)
+def test_a_value_of_another_kind_is_refused_and_never_converted(
+    read: Reader, text: str, problem: str
+) -> None:
+    assert read.problems(text) == [f"config.toml:2: skills.{problem}"]
+
+
+@pytest.mark.requirement("CFG-1")
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("skills = 3", "1: skills: must be a table"),
+        ("[models]\nmain = 3", "2: models.main: must be a table"),
+        ("[features]\nbeta = 1", "2: features.beta: must be true or false (given: 1)"),
+        ("[runtime]\nname = ''", '2: runtime.name: must not be empty (given: "")'),
+        ("[trace]\npath = ''", '2: trace.path: must be a path (given: "")'),
+        (
+            "[log]\nlevel = 'INFO'",
+            "2: log.level: must be 'debug', 'info', 'warning' or 'error' (given: \"INFO\")",
+        ),
+        (
+            "[runtime]\nsecret_sources = ['HOME']",
+            '2: runtime.secret_sources: "HOME" is neither "env:PATTERN" nor "file:/folder"'
+            " (given: a list)",
+        ),
+        (
+            "[models.o]\nwire = 'offline'\nname_separator = '.'",
+            '3: models.o.name_separator: must match ^[A-Za-z0-9_-]{1,8}$ (given: ".")',
+        ),
+        ("[models.s]\nwire = 'scripted'", '1: models.s.script: wire = "scripted" needs it'),
+        (
+            "[models.c]\nmodel = 'm'\nbase_url = 'localhost:80'",
+            "3: models.c.base_url: must be an address that begins with http:// or https://"
+            ' (given: "localhost:80")',
+        ),
+        (
+            "[models.c]\nmodel = 'm'\nbase_url = 'http://a:99999/v1'",
+            "3: models.c.base_url: must name a host and a port up to 65535"
+            ' (given: "http://a:99999/v1")',
+        ),
+    ],
+)
+def test_each_kind_of_fault_says_what_is_expected(read: Reader, text: str, problem: str) -> None:
+    assert read.problems(text) == [f"config.toml:{problem}"]
+
+
+@pytest.mark.requirement("CFG-1")
+def test_a_profile_made_by_variables_is_told_by_their_names(read: Reader) -> None:
+    assert read.problems(env={"SESSION_RUNTIME__MODELS__MAIN__MODEL": "m"}) == [
+        'env SESSION_RUNTIME__MODELS__MAIN__MODEL: models.main.base_url: wire = "chat" needs it'
+    ]
+
+
+@pytest.mark.requirement("CFG-1")
+def test_long_values_are_cut_in_messages(read: Reader) -> None:
+    [problem] = read.problems(f"[log]\nlevel = '{'x' * 500}'")
+    assert len(problem) < 200
+
+
+@pytest.mark.requirement("CFG-1")
+def test_the_prompt_is_given_once(read: Reader) -> None:
+    read.file("prompt.md", "Be brief.")
+    text = '[ask]\nsystem_prompt = "Be kind."\nprompt_file = "prompt.md"\nmax_steps = 0'
+    assert read.problems(text) == [
+        "config.toml:3: ask.prompt_file: ask.system_prompt is given too: remove one of them"
+        ' (given: "prompt.md")',
+        "config.toml:4: ask.max_steps: must be at least 1 (given: 0)",
+    ]

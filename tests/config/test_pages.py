@@ -1,0 +1,86 @@
+"""The configuration page and the configuration file that come with the project."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from session_runtime.config.document import render
+from session_runtime.config.load import load
+from session_runtime.config.settings import Settings, default_profile
+from session_runtime.config.shape import OLD_NOTICES, leaves
+from session_runtime.config.snapshot import values_of
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = {"models.main", "access.rules.guests", "features.beta"}
+UNSET = {"ask.default_model", "ask.prompt_file", "trace.path"}
+
+
+@pytest.mark.requirement("CFG-6")
+def test_the_configuration_page_is_what_the_models_say() -> None:
+    assert (ROOT / "docs" / "configuration.md").read_bytes() == render().encode()
+
+
+@pytest.mark.requirement("CFG-6")
+def test_every_key_is_on_the_page_with_the_moment_it_acts() -> None:
+    page = render()
+    for path, leaf in leaves([("models", "NAME"), ("access", "rules", "NAME")]):
+        section = page.split(f"\n## [{'.'.join(path[:-1])}]\n")[1].partition("\n## ")[0]
+        row = re.search(rf"^\| `{path[-1]}` \|.*$", section, re.MULTILINE)
+        assert row is not None
+        assert f"| {leaf.acts} |" in row[0]
+
+
+@pytest.mark.requirement("CFG-6")
+def test_only_logging_and_limits_of_the_daemon_act_at_once() -> None:
+    at_once = {".".join(path) for path, leaf in leaves(()) if leaf.acts == "now"}
+    assert at_once == {
+        "log.level",
+        "log.format",
+        "runtime.max_concurrent_asks",
+        "runtime.drain_timeout_s",
+    }
+
+
+@pytest.mark.requirement("CFG-5")
+def test_the_configuration_file_turns_tool_search_on_and_needs_no_network() -> None:
+    snapshot = load(ROOT / "config.toml", named=True, env={})
+    changed = {
+        path
+        for path, candidates in snapshot.provenance.items()
+        if candidates[0].origin.kind != "default"
+    }
+    assert changed == {("skills", "tool_search_enabled")}
+    assert snapshot.settings.skills.tool_search_enabled is True
+    assert default_profile(snapshot.settings) == "offline"
+    assert snapshot.warnings == ()
+
+
+@pytest.mark.requirement("CFG-5")
+def test_what_the_configuration_file_comments_out_are_the_defaults(tmp_path: Path) -> None:
+    text = (ROOT / "config.toml").read_text("utf-8")
+    path = tmp_path / "config.toml"
+    path.write_text(re.sub(r"^#(?=[\[a-z])", "", text, flags=re.MULTILINE), "utf-8")
+    snapshot = load(path, named=True, env={"MAIN_API_KEY": "k"})
+    settings = snapshot.settings.model_copy(update={"models": {}, "features": {}})
+    given = {
+        ".".join(path): candidates
+        for path, candidates in snapshot.provenance.items()
+        if path != OLD_NOTICES and not ".".join(path).startswith(tuple(EXAMPLES))
+    }
+    missing = {key for key, candidates in given.items() if candidates[0].origin.kind == "default"}
+    assert missing == UNSET
+    assert differing(load(ROOT / "config.toml", named=False, env={}).settings, settings) == {
+        ("runtime", "state_dir"),
+        ("trace", "path"),
+    }
+
+
+def differing(one: Settings, other: Settings) -> set[tuple[str, ...]]:
+    """Keys whose values differ, leaving out the example of a rule."""
+    first, second = values_of(one), values_of(other)
+    return {
+        path
+        for path in first.keys() | second.keys()
+        if path[:2] != ("access", "rules") and first.get(path) != second.get(path)
+    }

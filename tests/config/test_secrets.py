@@ -1,0 +1,180 @@
+"""Secrets: the ways to give one, the places that may be asked, and that none is ever shown."""
+
+import json
+from dataclasses import asdict
+
+import pytest
+from pydantic import SecretStr
+
+from session_runtime.config.explain import explain, show
+from session_runtime.config.snapshot import ConfigSnapshot
+from tests.config.conftest import Reader
+
+SECRET = "sk-5tr3ng-geheim"
+CHAT = '[models.main]\nmodel = "m"\nbase_url = "http://127.0.0.1/v1"\n'
+
+
+def key_of(snapshot: ConfigSnapshot) -> str | None:
+    key = snapshot.settings.models["main"].api_key
+    return None if key is None else key.get_secret_value()
+
+
+def everything_shown(snapshot: ConfigSnapshot) -> str:
+    shown = json.dumps([asdict(explanation) for explanation in show(snapshot)])
+    warnings = [str(warning) for warning in snapshot.warnings]
+    return f"{snapshot!r} {snapshot.provenance!r} {snapshot.settings!s} {shown} {warnings}"
+
+
+@pytest.mark.requirement("CFG-4")
+@pytest.mark.parametrize(
+    ("text", "env", "source", "value"),
+    [
+        (
+            'api_key = "env:MAIN_API_KEY"',
+            {"MAIN_API_KEY": SECRET},
+            "config.toml:4",
+            "env:MAIN_API_KEY",
+        ),
+        ('api_key = "file:key"', {}, "config.toml:4", "file:key"),
+        ("", {"SESSION_RUNTIME__MODELS__MAIN__API_KEY": SECRET}, None, "***"),
+        ("", {"SESSION_RUNTIME__MODELS__MAIN__API_KEY_FILE": "key"}, "file {folder}/key", "***"),
+        ("", {"OPENAI_API_KEY": SECRET}, "env OPENAI_API_KEY", "***"),
+        ("", {"OPENAI_API_KEY_FILE": "key"}, "file {folder}/key", "***"),
+        (f'api_key = "{SECRET}"', {}, "config.toml:4", "***"),
+    ],
+)
+def test_a_secret_may_be_given_in_several_ways_and_is_never_shown(
+    read: Reader, text: str, env: dict[str, str], source: str | None, value: str
+) -> None:
+    read.file("key", f"{SECRET}\n")
+    sources = f'[runtime]\nsecret_sources = ["env:*_API_KEY", "file:{read.folder}"]\n'
+    snapshot = read(f"{CHAT}{text}\n{sources}", env=env)
+    explanation = explain(snapshot, "models.main.api_key")
+    assert key_of(snapshot) == SECRET
+    assert explanation.value == value
+    if source is not None:
+        assert explanation.source == source.format(folder=read.folder)
+    assert SECRET not in everything_shown(snapshot)
+
+
+@pytest.mark.requirement("CFG-4")
+def test_a_secret_in_the_file_works_and_earns_a_warning(read: Reader) -> None:
+    snapshot = read(f'{CHAT}api_key = "{SECRET}"\n')
+    assert [str(warning) for warning in snapshot.warnings] == [
+        "config.toml:4: models.main.api_key: the secret itself is in the file;"
+        ' write "env:NAME" or "file:/path" instead'
+    ]
+
+
+@pytest.mark.requirement("CFG-2")
+def test_a_shared_key_serves_only_profiles_without_one_of_their_own(read: Reader) -> None:
+    text = (
+        f'{CHAT}[models.own]\nmodel = "m"\nbase_url = "http://x"\napi_key = "env:OWN_API_KEY"\n'
+        '[models.none]\nmodel = "m"\nbase_url = "http://x"\napi_key = ""\n'
+        '[models.off]\nwire = "offline"\n'
+    )
+    env = {"OPENAI_API_KEY": "shared", "OWN_API_KEY": "own"}
+    models = read(text, env=env).settings.models
+    keys = {name: profile.api_key for name, profile in models.items()}
+    assert keys == {
+        "main": SecretStr("shared"),
+        "own": SecretStr("own"),
+        "none": None,
+        "off": None,
+    }
+
+
+@pytest.mark.requirement("CFG-2")
+def test_a_shared_key_in_the_environment_hides_one_in_a_file_and_in_dotenv(read: Reader) -> None:
+    read.file("key", "from file")
+    dotenv = "OPENAI_API_KEY=from .env\n"
+    env = {"OPENAI_API_KEY_FILE": "key"}
+    assert key_of(read(CHAT, dotenv=dotenv)) == "from .env"
+    assert key_of(read(CHAT, env=env, dotenv=dotenv)) == "from file"
+    assert key_of(read(CHAT, env={**env, "OPENAI_API_KEY": "direct"}, dotenv=dotenv)) == "direct"
+
+
+@pytest.mark.requirement("CFG-4")
+@pytest.mark.parametrize(
+    ("reference", "fault"),
+    [
+        ("env:HOME", "env:HOME is not allowed by runtime.secret_sources"),
+        ("env:GONE_API_KEY", "the variable GONE_API_KEY is not set"),
+        ("env:EMPTY_API_KEY", "the variable EMPTY_API_KEY is not set"),
+        ("file:outside", "file:{folder}/outside is not allowed by runtime.secret_sources"),
+        ("file:secrets/../outside", "is not allowed by runtime.secret_sources"),
+        ("file:secrets/link", "file:{folder}/secrets/link is not allowed"),
+        ("file:secrets/gone", "there is no file {folder}/secrets/gone"),
+        ("file:secrets", "there is no file {folder}/secrets"),
+        ("file:a\\u0000b", "is no usable path"),
+    ],
+)
+def test_a_reference_reads_only_what_is_allowed_and_there(
+    read: Reader, reference: str, fault: str
+) -> None:
+    (read.folder / "secrets").mkdir()
+    outside = read.file("outside", SECRET)
+    (read.folder / "secrets" / "link").symlink_to(outside)
+    text = (
+        f'{CHAT}api_key = "{reference}"\n'
+        f'[runtime]\nsecret_sources = ["env:*_API_KEY", "file:{read.folder}/secrets"]\n'
+    )
+    [problem] = read.problems(text, env={"HOME": SECRET, "EMPTY_API_KEY": ""})
+    assert problem.startswith("config.toml:4: models.main.api_key: ")
+    assert fault.format(folder=read.folder) in problem
+    assert SECRET not in problem
+
+
+@pytest.mark.requirement("CFG-4")
+def test_a_swapped_folder_of_secrets_is_followed_within_the_allowed_one(read: Reader) -> None:
+    folder = read.folder / "secrets"
+    (folder / "..v1").mkdir(parents=True)
+    (folder / "..v1" / "key").write_text(SECRET)
+    (folder / "..data").symlink_to("..v1")
+    (folder / "key").symlink_to("..data/key")
+    snapshot = read(
+        f'{CHAT}api_key = "file:secrets/key"\n[runtime]\nsecret_sources = ["file:{folder}"]\n'
+    )
+    assert key_of(snapshot) == SECRET
+    assert snapshot.files == (folder / "key",)
+
+
+@pytest.mark.requirement("CFG-4")
+def test_variables_of_a_dotenv_file_can_be_referred_to(read: Reader) -> None:
+    snapshot = read(f'{CHAT}api_key = "env:MAIN_API_KEY"\n', dotenv=f"MAIN_API_KEY={SECRET}\n")
+    assert key_of(snapshot) == SECRET
+
+
+@pytest.mark.requirement("CFG-4")
+@pytest.mark.parametrize(
+    ("text", "env"),
+    [
+        (f'{CHAT}api_key = ["{SECRET}"]', {}),
+        (f'{CHAT}api_kye = "{SECRET}"', {}),
+        (f'{CHAT}secret_key = "{SECRET}"', {}),
+        (f'{CHAT}model_key = "{SECRET}"', {}),
+        (f'{CHAT}headers = {{ Authorization = "{SECRET}" }}', {}),
+        (f'[moddels.main]\napi_key = "{SECRET}"', {}),
+        (f'[models.main]\nmodel = "m"\nbase_url = "http://user:{SECRET}@host"', {}),
+        (f'[models.main]\nmodel = "m"\nbase_url = "http://user:a/{SECRET}@host"', {}),
+        (f'[models.main]\nmodel = "m"\nbase_url = "user:{SECRET}@host"', {}),
+        (f'[models.main]\napi_key = "{SECRET}', {}),
+        (CHAT, {"SESSION_RUNTIME__MODELS__MAIN": f'{{"api_key": "{SECRET}"'}),
+        (CHAT, {"SESSION_RUNTIME__MODELS__MAIN": f'{{"api_key": ["{SECRET}"]}}'}),
+        (CHAT, {"SESSION_RUNTIME__MODELS__MAIN__API_KEY": f"env:{SECRET[:3]}", "x": SECRET}),
+    ],
+)
+def test_no_message_holds_a_secret(read: Reader, text: str, env: dict[str, str]) -> None:
+    problems = read.problems(text, env=env)
+    assert problems
+    assert SECRET not in " ".join(problems)
+
+
+@pytest.mark.requirement("CFG-4")
+def test_the_digest_tells_whether_there_is_a_secret_but_not_which(read: Reader) -> None:
+    variable = "SESSION_RUNTIME__MODELS__MAIN__API_KEY"
+    without, one, other = (
+        read(CHAT, env=env) for env in ({}, {variable: SECRET}, {variable: "other"})
+    )
+    assert one.digest == other.digest != without.digest
+    assert one.settings != other.settings
