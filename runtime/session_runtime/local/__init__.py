@@ -1,0 +1,1 @@
+"""Tools from folders of handlers: found, imported at their first call, run."""

@@ -1,0 +1,87 @@
+"""Calls the tools of a scan; the pipeline in ``registry`` decides about arguments, time and results."""
+
+import asyncio
+import inspect
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final, ParamSpec
+
+from session_runtime.handler import HandlerContext
+from session_runtime.local.loader import Handler
+from session_runtime.local.scan import SOURCE_ID, LocalTool, Scan
+from session_runtime.local.threads import Threads
+from session_runtime.registry.spec import ToolSpec
+
+MAX_THREADS: Final = 64
+
+P = ParamSpec("P")
+
+
+class LocalSource:
+    """The tools of handler folders as a ``ToolSource``.
+
+    Tools that are the same in ``previous`` keep their imported code and its state (REL-7).
+    """
+
+    def __init__(self, found: Scan, previous: "LocalSource | None" = None) -> None:
+        known = previous.handlers if previous is not None else {}
+        self.handlers: dict[str, Handler] = {
+            tool.spec.name: _handler(tool, known) for tool in found.tools
+        }
+        self._threads = Threads(MAX_THREADS)
+
+    @property
+    def id(self) -> str:
+        """The same for every scan."""
+        return SOURCE_ID
+
+    async def list_tools(self) -> tuple[ToolSpec, ...]:
+        """List the tools, sorted by name."""
+        return tuple(handler.tool.spec for handler in self.handlers.values())
+
+    async def call(
+        self, spec: ToolSpec, arguments: Mapping[str, Any], context: HandlerContext
+    ) -> object:
+        """Import the tool if this is its first call, and run it: a plain function in a thread."""
+        execute = await self.handlers[spec.name].load(self._threads)
+        values, safe_context = dict(arguments), _for_any_thread(context)
+        if inspect.iscoroutinefunction(execute):
+            return await execute(values, safe_context)
+        result = await self._threads.run(
+            f"tool {spec.name}", partial(execute, values, safe_context)
+        )
+        return await result if inspect.isawaitable(result) else result
+
+    async def aclose(self) -> None:
+        """Let go of the imported code; threads that still run are not waited for."""
+        self.handlers = {}
+
+
+def _handler(tool: LocalTool, known: Mapping[str, Handler]) -> Handler:
+    old = known.get(tool.spec.name)
+    if old is None or old.tool.spec.digest != tool.spec.digest or old.tool.folder != tool.folder:
+        return Handler(tool)
+    return old
+
+
+def _for_any_thread(context: HandlerContext) -> HandlerContext:
+    return replace(
+        context,
+        on_progress=_on_this_loop(context.on_progress),
+        on_message=_on_this_loop(context.on_message),
+    )
+
+
+def _on_this_loop(function: Callable[P, None]) -> Callable[P, None]:
+    """Wrap ``function`` so that it always runs in the thread of the running loop."""
+    loop, home = asyncio.get_running_loop(), threading.get_ident()
+
+    def call(*args: P.args, **kwargs: P.kwargs) -> None:
+        if threading.get_ident() == home:
+            function(*args, **kwargs)
+        else:
+            loop.call_soon_threadsafe(partial(function, *args, **kwargs))
+
+    return call

@@ -1,0 +1,1 @@
+"""Routing and invocation of tools, whatever their source: names, schemas, policy, one call path."""

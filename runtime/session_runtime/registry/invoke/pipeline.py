@@ -1,0 +1,212 @@
+"""One call of a tool, one concern per function: statistics, arguments, time, the tool, its result.
+
+Whatever goes wrong becomes a result in words (ASK-4); what a source raises is classified here.
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from session_runtime.errors import PermanentError, ToolError, TransientError
+from session_runtime.handler import HandlerContext
+from session_runtime.registry.catalog import Catalog
+from session_runtime.registry.invoke.results import cut, encodable, result_text
+from session_runtime.registry.registry import Registry
+from session_runtime.registry.spec import ToolSpec
+from session_runtime.types import ToolResult
+
+CANCEL_GRACE_S: Final = 1.0
+MAX_ERROR_CHARS: Final = 1000
+
+_BEFORE_THE_TOOL: Final = ("tool.invalid_arguments", "tool.import_failed")
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    catalog: Catalog
+    spec: ToolSpec
+    arguments: Mapping[str, Any]
+    context: HandlerContext
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What the model is told; ``code`` is None if the call went well."""
+
+    content: str
+    code: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Returned:
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class _Raised:
+    error: BaseException
+
+
+class Invoker:
+    """Calls tools of a catalogue and counts what happened.
+
+    ``default_timeout_s`` and ``max_result_chars`` hold for tools that do not set their own. A tool
+    that does not stop within ``grace_s`` seconds of being cancelled is left behind.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        default_timeout_s: float,
+        max_result_chars: int,
+        grace_s: float = CANCEL_GRACE_S,
+    ) -> None:
+        self._registry = registry
+        self._default_timeout_s = default_timeout_s
+        self._max_result_chars = max_result_chars
+        self._grace_s = grace_s
+        self._left_behind: set[asyncio.Task[_Returned | _Raised]] = set()
+
+    async def invoke(
+        self,
+        catalog: Catalog,
+        spec: ToolSpec,
+        arguments: Mapping[str, Any],
+        context: HandlerContext,
+    ) -> ToolResult:
+        """Run one tool of ``catalog`` and put its result, or what went wrong, into words.
+
+        Raises nothing but the cancellation of the caller, after the tool was cancelled too.
+        """
+        clock = asyncio.get_running_loop().time
+        started = clock()
+        try:
+            answer = await self._check_arguments(_Call(catalog, spec, arguments, context))
+        except asyncio.CancelledError:
+            self._registry.record(spec, clock() - started, error="cancelled", imported=True)
+            raise
+        latency_s = clock() - started
+        self._registry.record(
+            spec,
+            latency_s,
+            error=answer.content if answer.code else None,
+            imported=answer.code not in _BEFORE_THE_TOOL,
+        )
+        return ToolResult(
+            context.call_id,
+            spec.name,
+            "error" if answer.code else "ok",
+            answer.content,
+            error_code=answer.code,
+            latency_s=latency_s,
+        )
+
+    async def _check_arguments(self, call: _Call) -> _Answer:
+        problems = call.catalog.checks[call.spec.name].problems(call.arguments)
+        if problems:
+            return _Answer(
+                f"{call.spec.name} was not run: {'; '.join(problems)}. "
+                "Call it again with corrected arguments.",
+                "tool.invalid_arguments",
+            )
+        return await self._limit_time(call)
+
+    async def _limit_time(self, call: _Call) -> _Answer:
+        """Wait for the tool in a task of its own: the wait ends even if the tool ignores that."""
+        now = asyncio.get_running_loop().time()
+        own_limit_s = (
+            self._default_timeout_s if call.spec.timeout_s is None else call.spec.timeout_s
+        )
+        deadline = now + own_limit_s
+        if call.context.deadline is not None:
+            deadline = min(deadline, call.context.deadline)
+        if deadline <= now:
+            return _Answer(
+                f"{call.spec.name} was not run: the time for this request is up.", "tool.timeout"
+            )
+        call = replace(call, context=replace(call.context, deadline=deadline))
+        task = asyncio.create_task(_run(call), name=f"call of {call.spec.name}")
+        try:
+            await asyncio.wait({task}, timeout=deadline - now)
+            if task.done():
+                return self._answer(call.spec, task.result())
+        finally:
+            if not task.done():
+                await self._stop(task)
+        return _Answer(
+            f"{call.spec.name} was stopped after {deadline - now:.3g} s without a result. It may "
+            "have taken effect; trying again will probably take as long.",
+            "tool.timeout",
+        )
+
+    async def _stop(self, task: asyncio.Task[_Returned | _Raised]) -> None:
+        task.cancel()
+        try:
+            await asyncio.wait({task}, timeout=self._grace_s)
+        finally:
+            if not task.done():
+                self._left_behind.add(task)
+                task.add_done_callback(self._left_behind.discard)
+                _log.error("the %s ignores that it was cancelled and goes on", task.get_name())
+
+    def _answer(self, spec: ToolSpec, outcome: _Returned | _Raised) -> _Answer:
+        match outcome:
+            case _Raised(error):
+                return _failure(spec, error)
+            case _Returned(value):
+                text = result_text(value)
+        if text is None:
+            return _Answer(
+                f"{spec.name} ran, but returned a {type(value).__name__}, which cannot be shown. "
+                "A handler returns text, None or JSON data. Trying again will not help.",
+                "tool.bad_result",
+            )
+        return _Answer(cut(text, spec.max_result_chars or self._max_result_chars))
+
+
+async def _run(call: _Call) -> _Returned | _Raised:
+    source = call.catalog.sources[call.spec.source_id]
+    try:
+        return _Returned(await source.call(call.spec, call.arguments, call.context))
+    except BaseException as error:  # noqa: BLE001 - a tool may raise anything, even SystemExit
+        return _Raised(error)
+
+
+def _failure(spec: ToolSpec, error: BaseException) -> _Answer:
+    """Say what failed and whether trying again helps; the traceback is for the log alone (SEC-4)."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    words = _words(error)
+    match error:
+        case ToolError():
+            return _Answer(words, error.code)
+        case TransientError():
+            when = f"in {error.retry_after_s:.3g} s" if error.retry_after_s else "later"
+            return _Answer(
+                f"{spec.name} is not available now: {words.rstrip('.')}. Trying again {when} may help.",
+                "tool.unavailable",
+            )
+        case PermanentError():
+            return _Answer(
+                f"{spec.name} failed: {words.rstrip('.')}. Trying again will not help.", error.code
+            )
+        case _:
+            _log.warning("tool %s failed", spec.name, exc_info=error)
+            kind = type(error).__name__
+            return _Answer(
+                f"{spec.name} failed: {f'{kind}: {words}' if words else kind}. It may have taken "
+                "effect in part; the same call will probably fail again.",
+                "tool.failed",
+            )
+
+
+def _words(error: BaseException) -> str:
+    try:
+        text = encodable(str(error))
+    except Exception:  # noqa: BLE001 - an exception of a tool may fail to say what it is
+        return "it cannot say why"
+    return text if len(text) <= MAX_ERROR_CHARS else f"{text[:MAX_ERROR_CHARS]}…"

@@ -1,0 +1,142 @@
+"""Who may see and call which tools, as one bit mask per identity (NET-2); ``ask`` only applies it."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from session_runtime.config.tools import AccessRule, AccessSettings
+from session_runtime.registry.patterns import Patterns
+from session_runtime.registry.spec import ToolSpec
+from session_runtime.types import Identity
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What an operator's rules mean for the tools of one catalogue; bit i stands for ``specs[i]``.
+
+    A denial wins over everything; then comes what a rule allows, then the default. A tool is off
+    while its feature is, and for an identity that lacks one of the roles it requires.
+    """
+
+    positions: Mapping[str, int]
+    specs: Sequence[ToolSpec]
+    rules: tuple["_Rule", ...]
+    default: int
+    switched_off: int
+    by_role: tuple[tuple[str, int], ...]
+
+    def mask(self, identity: Identity) -> int:
+        """Compute the tools that ``identity`` may see and call."""
+        allowed, denied = self.default, self.switched_off
+        for rule in self.rules:
+            concerned = rule.concerns(identity)
+            if concerned:
+                allowed |= rule.allow
+            if concerned is not False:
+                denied |= rule.deny
+        roles = identity.roles or frozenset()
+        for role, tools in self.by_role:
+            if role not in roles:
+                denied |= tools
+        return allowed & ~denied
+
+    def why(self, identity: Identity, name: str) -> str:
+        """Name what decides about one tool; for operators only, never for the model (TS-2)."""
+        if name not in self.positions:
+            return f"there is no tool {name!r}"
+        spec, bit = self.specs[self.positions[name]], 1 << self.positions[name]
+        if bit & self.switched_off:
+            return f"off: its feature {spec.feature!r} is not on in [features]"
+        for rule in self.rules:
+            concerned = rule.concerns(identity)
+            if bit & rule.deny and concerned is not False:
+                unsure = "" if concerned else ", because the caller does not state whom it is about"
+                return f"denied by access.rules.{rule.name}{unsure}"
+        missing = sorted(spec.requires - (identity.roles or frozenset()))
+        if missing:
+            return f"denied: it requires the role {missing[0]!r}"
+        for rule in self.rules:
+            if bit & rule.allow and rule.concerns(identity):
+                return f"allowed by access.rules.{rule.name}"
+        return f"{'allowed' if bit & self.default else 'denied'} by access.default"
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """One rule of the operator; a condition that is None always holds."""
+
+    name: str
+    roles: frozenset[str]
+    users: Patterns | None
+    channels: Patterns | None
+    allow: int
+    deny: int
+
+    def concerns(self, identity: Identity) -> bool | None:
+        """Whether the rule is about ``identity``; None if an attribute it needs is not stated."""
+        answers = (
+            self._has_role(identity.roles),
+            _holds(self.users, identity.user),
+            _holds(self.channels, identity.channel),
+        )
+        if False in answers:
+            return False
+        return None if None in answers else True
+
+    def _has_role(self, roles: frozenset[str] | None) -> bool | None:
+        if not self.roles:
+            return True
+        return None if roles is None else not self.roles.isdisjoint(roles)
+
+
+def compile_policy(
+    access: AccessSettings, features: Mapping[str, bool], specs: Sequence[ToolSpec]
+) -> Policy:
+    """Turn rules and features into bit sets over ``specs``, so that a mask costs microseconds.
+
+    Users, channels and tools are given as ``Patterns``; roles are exact.
+    """
+    positions = {spec.name: position for position, spec in enumerate(specs)}
+    requiring: dict[str, list[int]] = {}
+    for position, spec in enumerate(specs):
+        for role in spec.requires:
+            requiring.setdefault(role, []).append(position)
+    off = [i for i, spec in enumerate(specs) if spec.feature and not features.get(spec.feature)]
+    return Policy(
+        positions,
+        specs,
+        tuple(_compile_rule(name, rule, positions) for name, rule in access.rules.items()),
+        (1 << len(specs)) - 1 if access.default == "allow" else 0,
+        _bits(off),
+        tuple((role, _bits(tools)) for role, tools in sorted(requiring.items())),
+    )
+
+
+def _compile_rule(name: str, rule: AccessRule, positions: Mapping[str, int]) -> _Rule:
+    return _Rule(
+        name,
+        frozenset(rule.roles),
+        Patterns(rule.users) if rule.users else None,
+        Patterns(rule.channels) if rule.channels else None,
+        _matching(rule.allow, positions),
+        _matching(rule.deny, positions),
+    )
+
+
+def _matching(patterns: Iterable[str], positions: Mapping[str, int]) -> int:
+    wanted = Patterns(patterns)
+    return _bits([position for name, position in positions.items() if name in wanted])
+
+
+def _holds(condition: Patterns | None, value: str | None) -> bool | None:
+    if condition is None:
+        return True
+    return None if value is None else value in condition
+
+
+def _bits(positions: Collection[int]) -> int:
+    if not positions:
+        return 0
+    buffer = bytearray(max(positions) // 8 + 1)
+    for position in positions:
+        buffer[position // 8] |= 1 << position % 8
+    return int.from_bytes(buffer, "little")

@@ -1,0 +1,68 @@
+"""Counts what every tool did, over all generations; the one writer of these numbers (REG-5)."""
+
+from dataclasses import dataclass
+
+from session_runtime.registry.catalog import Catalog
+from session_runtime.registry.spec import ToolSpec
+from session_runtime.types import JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStatistics:
+    """What is known of one tool; durations in seconds, ``last_error`` empty if there was none.
+
+    ``imported`` tells that the tool's own code was reached at least once.
+    """
+
+    calls: int = 0
+    ok: int = 0
+    failed: int = 0
+    total_s: float = 0.0
+    last_s: float = 0.0
+    last_error: str = ""
+    imported: bool = False
+
+    def to_json(self) -> JsonObject:
+        """Give the numbers as JSON, durations in milliseconds."""
+        return {
+            "calls": self.calls,
+            "ok": self.ok,
+            "failed": self.failed,
+            "total_ms": round(self.total_s * 1000, 3),
+            "last_ms": round(self.last_s * 1000, 3),
+            "last_error": self.last_error or None,
+            "imported": self.imported,
+        }
+
+
+_NOTHING_YET = ToolStatistics()
+
+
+class Registry:
+    """Statistics by tool name and digest: an edited tool starts anew, a reload changes nothing."""
+
+    def __init__(self) -> None:
+        self._statistics: dict[tuple[str, str], ToolStatistics] = {}
+
+    def statistics(self, spec: ToolSpec) -> ToolStatistics:
+        """Give what is known of one tool; all zero before its first call."""
+        return self._statistics.get((spec.name, spec.digest), _NOTHING_YET)
+
+    def record(self, spec: ToolSpec, duration_s: float, error: str | None, imported: bool) -> None:
+        """Add one finished call; ``error`` is None if it went well."""
+        old = self.statistics(spec)
+        self._statistics[spec.name, spec.digest] = ToolStatistics(
+            calls=old.calls + 1,
+            ok=old.ok + (error is None),
+            failed=old.failed + (error is not None),
+            total_s=old.total_s + duration_s,
+            last_s=duration_s,
+            last_error=old.last_error if error is None else error,
+            imported=old.imported or imported,
+        )
+
+    def retain(self, catalog: Catalog) -> None:
+        """Forget tools that ``catalog`` does not hold, so that edits cannot fill the memory."""
+        kept = {(spec.name, spec.digest) for spec in catalog.specs}
+        for key in self._statistics.keys() - kept:
+            del self._statistics[key]

@@ -1,0 +1,28 @@
+"""What ships is complete, described, and findable."""
+
+import pytest
+
+from session_runtime.local.scan import Scan
+
+
+@pytest.mark.requirement("REG-1")
+def test_all_bundled_tools_are_usable(bundled: Scan) -> None:
+    names = [tool.spec.name for tool in bundled.tools]
+    assert names == ["end", "get_current_time", "math.evaluate", "send_message"]
+    assert (bundled.quarantined, bundled.warnings) == ((), ())
+    assert {tool.spec.origin for tool in bundled.tools} == {"bundled"}
+
+
+def test_every_bundled_tool_explains_itself_and_each_of_its_arguments(bundled: Scan) -> None:
+    for tool in bundled.tools:
+        spec = tool.spec
+        assert spec.description.endswith(".")
+        assert spec.search_hints
+        assert spec.examples
+        assert spec.parameters["additionalProperties"] is False
+        undescribed = [
+            name
+            for name, schema in spec.parameters["properties"].items()
+            if not schema["description"]
+        ]
+        assert undescribed == []

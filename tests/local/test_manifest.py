@@ -1,0 +1,116 @@
+"""What a config.json may say, and how its faults are told."""
+
+import json
+from typing import Any
+
+import pytest
+
+from session_runtime.errors import PermanentError
+from session_runtime.local.manifest import Deprecation, Manifest, read_manifest
+
+PLAIN: dict[str, Any] = {"type": "function", "function": {"name": "a", "description": "Does a."}}
+
+
+def manifest(**runtime: Any) -> Manifest:
+    return read_manifest(json.dumps({**PLAIN, "runtime": runtime}).encode())
+
+
+def fault(content: bytes) -> str:
+    with pytest.raises(PermanentError) as caught:
+        read_manifest(content)
+    assert caught.value.code == "tool.manifest_invalid"
+    return str(caught.value).removeprefix("config.json: ")
+
+
+@pytest.mark.requirement("REG-3")
+def test_every_runtime_option_is_read() -> None:
+    options = manifest(
+        requires=["admin"],
+        feature="beta",
+        destructive=True,
+        idempotent=True,
+        timeout_s=2,
+        max_result_chars=50,
+        aliases=["b.c"],
+        search_hints=["删除"],
+        examples=["Do it."],
+        deprecated={"reason": "old", "replacement": "new"},
+    ).runtime
+    assert options.model_dump() == {
+        "requires": frozenset({"admin"}),
+        "feature": "beta",
+        "destructive": True,
+        "read_only": False,
+        "idempotent": True,
+        "timeout_s": 2.0,
+        "max_result_chars": 50,
+        "aliases": ("b.c",),
+        "search_hints": ("删除",),
+        "examples": ("Do it.",),
+        "deprecated": {"reason": "old", "replacement": "new"},
+    }
+    assert options.deprecated == Deprecation(reason="old", replacement="new")
+
+
+def test_without_parameters_a_tool_takes_none() -> None:
+    assert manifest().function.parameters == {"type": "object", "properties": {}}
+
+
+def test_a_byte_order_mark_is_no_fault() -> None:
+    content = b"\xef\xbb\xbf" + json.dumps(PLAIN).encode()
+    assert read_manifest(content) == manifest()
+
+
+@pytest.mark.requirement("REG-3")
+@pytest.mark.parametrize(
+    ("runtime", "told"),
+    [
+        ({"timout_s": 1}, "runtime.timout_s: unknown key; did you mean timeout_s?"),
+        ({"colour": 1}, "runtime.colour: unknown key"),
+        ({"deprecated": {"why": ""}}, "runtime.deprecated.why: unknown key"),
+        ({"timeout_s": 0}, "runtime.timeout_s: input should be greater than 0"),
+        ({"timeout_s": "5"}, "runtime.timeout_s: input should be a valid number"),
+        ({"destructive": 1}, "runtime.destructive: input should be a valid boolean"),
+        ({"max_result_chars": 0}, "runtime.max_result_chars: input should be greater than"),
+        ({"aliases": ["a b"]}, "runtime.aliases.0: cannot be a name: write 'a_b'"),
+        ({"search_hints": [" "]}, "runtime.search_hints.0: must not be blank"),
+        (
+            {"destructive": True, "read_only": True},
+            "runtime: a tool cannot be both destructive and read_only",
+        ),
+    ],
+)
+def test_a_faulty_option_is_named_by_its_key(runtime: dict[str, Any], told: str) -> None:
+    assert fault(json.dumps({**PLAIN, "runtime": runtime}).encode()).startswith(told)
+
+
+@pytest.mark.requirement("REG-4")
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"", "EOF while parsing a value at line 1 column 0"),
+        (b'{\n"type": ]', "expected value at line 2 column 9"),
+        (b"\xff", "it is not UTF-8 (byte 0)"),
+        (b"[]", "the whole: input should be an object"),
+        (b"{}", "type: field required; function: field required"),
+        (b'{"type": "function", "function": null}', "function: input should be an object"),
+        (
+            b'{"type": "function", "function": {"name": "a", "description": " "}}',
+            "function.description: must not be blank",
+        ),
+        (
+            b'{"type": "function", "function": {"name": 123, "description": "x"}}',
+            "function.name: input should be a valid string",
+        ),
+        (
+            b'{"type": "function", "function": {"name": "a", "description": "x"}, "funktion": 1}',
+            "funktion: unknown key; did you mean function?",
+        ),
+        (
+            b'{"type": "function", "function": {"name": "a", "description": "x", "parameter": {}}}',
+            "function.parameter: unknown key; did you mean parameters?",
+        ),
+    ],
+)
+def test_a_file_that_cannot_be_used_says_why(content: bytes, told: str) -> None:
+    assert fault(content) == told

@@ -1,0 +1,320 @@
+"""Whatever a tool does, the caller gets one result in words; only its own cancellation passes."""
+
+import asyncio
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+
+from session_runtime.errors import BusyError, PermanentError, ToolError, TransientError
+from session_runtime.handler import HandlerContext
+from session_runtime.registry.catalog import build_catalog
+from session_runtime.registry.invoke.pipeline import Invoker
+from session_runtime.registry.registry import Registry, ToolStatistics
+from session_runtime.types import JsonObject, ToolResult
+from tests.registry.tools import ANYTHING, Function, FunctionSource, spec
+
+SOON_S = 0.01
+CONTEXT = HandlerContext(call_id="c1")
+
+
+async def invoke(
+    run: Function,
+    arguments: Mapping[str, Any] = MappingProxyType({}),
+    context: HandlerContext = CONTEXT,
+    *,
+    parameters: JsonObject = ANYTHING,
+    registry: Registry | None = None,
+    timeout_s: float = 60,
+    **changes: Any,
+) -> ToolResult:
+    """Call one tool ``t`` that does ``run``."""
+    tool = spec("t", parameters, **changes)
+    source = FunctionSource("here", {tool: run})
+    catalog = await build_catalog([source])
+    invoker = Invoker(registry or Registry(), timeout_s, 100, grace_s=SOON_S)
+    return await invoker.invoke(catalog, catalog.lookup("t"), arguments, context)
+
+
+def returning(value: object) -> Function:
+    async def run(arguments: Mapping[str, Any], context: HandlerContext) -> object:
+        return value
+
+    return run
+
+
+def raising(error: BaseException) -> Function:
+    async def run(arguments: Mapping[str, Any], context: HandlerContext) -> object:
+        raise error
+
+    return run
+
+
+async def hang(arguments: Mapping[str, Any], context: HandlerContext) -> object:
+    return await asyncio.Event().wait()
+
+
+def told(result: ToolResult) -> tuple[str, str | None, str]:
+    return result.status, result.error_code, result.content
+
+
+@pytest.mark.requirement("ASK-4")
+@pytest.mark.parametrize(
+    ("value", "content"),
+    [
+        ("plain text", "plain text"),
+        ("", ""),
+        (None, "done"),
+        ({"城市": "北京", "t": [1, 2.5, None, True]}, '{"城市":"北京","t":[1,2.5,null,true]}'),
+        ([], "[]"),
+        (7, "7"),
+        (False, "false"),
+        ("half \ud800 a character", "half ? a character"),
+    ],
+)
+async def test_text_and_json_data_become_the_content(value: object, content: str) -> None:
+    assert told(await invoke(returning(value))) == ("ok", None, content)
+
+
+@pytest.mark.requirement("ASK-4")
+@pytest.mark.parametrize("value", [b"bytes", {1, 2}, object(), {(1, 2): 3}, float("nan")])
+async def test_other_values_are_an_error_that_says_what_may_be_returned(value: object) -> None:
+    status, code, content = told(await invoke(returning(value)))
+    assert (status, code) == ("error", "tool.bad_result")
+    assert f"returned a {type(value).__name__}" in content
+    assert "text, None or JSON data" in content
+
+
+@pytest.mark.requirement("ASK-4")
+async def test_data_that_holds_itself_is_an_error_too() -> None:
+    ring: list[object] = []
+    ring.append(ring)
+    assert (await invoke(returning(ring))).error_code == "tool.bad_result"
+
+
+@pytest.mark.requirement("REG-3")
+@pytest.mark.parametrize(("own", "shown"), [(None, 100), (10, 10)])
+async def test_a_long_result_keeps_its_beginning_and_tells_its_size(
+    own: int | None, shown: int
+) -> None:
+    result = await invoke(returning("天" * 5_000), max_result_chars=own)
+    beginning, _, note = result.content.partition("\n")
+    assert beginning == "天" * shown
+    assert f"has 5000 characters; only the first {shown} are shown" in note
+
+
+@pytest.mark.requirement("REG-7")
+async def test_arguments_are_checked_before_anything_runs() -> None:
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    ran: list[object] = []
+
+    async def run(arguments: Mapping[str, Any], context: HandlerContext) -> object:
+        ran.append(arguments)
+        return None
+
+    assert told(await invoke(run, {"n": "x"}, parameters=schema)) == (
+        "error",
+        "tool.invalid_arguments",
+        't was not run: n: must be an integer, got "x". Call it again with corrected arguments.',
+    )
+    assert ran == []
+    assert (await invoke(run, {"n": 1}, parameters=schema)).status == "ok"
+    assert ran == [{"n": 1}]
+
+
+class Unspeakable(Exception):
+    """An error that cannot be put into words."""
+
+    def __str__(self) -> str:
+        raise ValueError
+
+
+@pytest.mark.requirement("ASK-4")
+@pytest.mark.parametrize(
+    ("error", "code", "content"),
+    [
+        (ToolError("There is no such city."), "tool.failed", "There is no such city."),
+        (ToolError("No.", code="weather.no_city"), "weather.no_city", "No."),
+        (
+            TransientError("it restarts", code="mcp.gone", retry_after_s=3),
+            "tool.unavailable",
+            "t is not available now: it restarts. Trying again in 3 s may help.",
+        ),
+        (
+            BusyError("full.", retry_after_s=0),
+            "tool.unavailable",
+            "t is not available now: full. Trying again later may help.",
+        ),
+        (
+            PermanentError("its code is broken", code="tool.import_failed"),
+            "tool.import_failed",
+            "t failed: its code is broken. Trying again will not help.",
+        ),
+        (
+            ExceptionGroup("all", [ToolError("Inner words.")]),
+            "tool.failed",
+            "Inner words.",
+        ),
+    ],
+)
+async def test_a_known_failure_says_whether_trying_again_helps(
+    error: Exception, code: str, content: str
+) -> None:
+    assert told(await invoke(raising(error))) == ("error", code, content)
+
+
+@pytest.mark.requirement("ASK-4")
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (ValueError("no such file"), "ValueError: no such file"),
+        (KeyError("x"), "KeyError: 'x'"),
+        (RuntimeError(), "RuntimeError"),
+        (SystemExit(3), "SystemExit: 3"),
+        (KeyboardInterrupt(), "KeyboardInterrupt"),
+        (asyncio.CancelledError(), "CancelledError"),
+        (TimeoutError("upstream"), "TimeoutError: upstream"),
+        (Unspeakable(), "Unspeakable: it cannot say why"),
+    ],
+)
+async def test_anything_else_that_a_tool_raises_is_an_error_result(
+    error: BaseException, words: str
+) -> None:
+    status, code, content = told(await invoke(raising(error)))
+    assert (status, code) == ("error", "tool.failed")
+    assert content == (
+        f"t failed: {words}. It may have taken effect in part; the same call will probably fail "
+        "again."
+    )
+
+
+@pytest.mark.requirement("ASK-4")
+async def test_the_words_of_an_error_are_bounded() -> None:
+    assert len((await invoke(raising(ValueError("x" * 100_000)))).content) < 1_200
+
+
+@pytest.mark.requirement("REG-3")
+@pytest.mark.parametrize("limit", [{"timeout_s": SOON_S}, {"own": SOON_S}])
+async def test_a_tool_that_takes_too_long_is_stopped(limit: Mapping[str, float]) -> None:
+    stopped = asyncio.Event()
+
+    async def run(arguments: Mapping[str, Any], context: HandlerContext) -> object:
+        try:
+            return await asyncio.Event().wait()
+        finally:
+            stopped.set()
+
+    tool = spec("t", timeout_s=limit.get("own"))
+    catalog = await build_catalog([FunctionSource("here", {tool: run})])
+    invoker = Invoker(Registry(), limit.get("timeout_s", 60), 100)
+    result = await invoker.invoke(catalog, catalog.lookup("t"), {}, CONTEXT)
+    assert (result.status, result.error_code) == ("error", "tool.timeout")
+    assert "stopped after 0.01 s" in result.content
+    assert stopped.is_set()
+
+
+async def test_the_deadline_of_the_request_counts_too_and_is_told_to_the_tool() -> None:
+    deadlines: list[float | None] = []
+
+    async def run(arguments: Mapping[str, Any], context: HandlerContext) -> object:
+        deadlines.append(context.deadline)
+        return await asyncio.Event().wait()
+
+    deadline = asyncio.get_running_loop().time() + SOON_S
+    result = await invoke(run, context=HandlerContext(deadline=deadline))
+    assert result.error_code == "tool.timeout"
+    assert deadlines == [deadline]
+
+
+async def test_nothing_runs_after_the_deadline() -> None:
+    past = asyncio.get_running_loop().time() - 1
+    assert told(await invoke(returning("late"), context=HandlerContext(deadline=past))) == (
+        "error",
+        "tool.timeout",
+        "t was not run: the time for this request is up.",
+    )
+
+
+async def test_a_tool_that_ignores_being_cancelled_is_left_behind() -> None:
+    release = asyncio.Event()
+
+    async def stubborn(arguments: Mapping[str, Any], context: HandlerContext) -> object:
+        while not release.is_set():
+            try:
+                await release.wait()
+            except asyncio.CancelledError:
+                continue
+        return None
+
+    result = await invoke(stubborn, timeout_s=SOON_S)
+    release.set()
+    assert result.error_code == "tool.timeout"
+
+
+async def test_the_cancellation_of_the_caller_reaches_the_tool_and_passes_through() -> None:
+    running, cleaned_up = asyncio.Event(), asyncio.Event()
+    registry = Registry()
+
+    async def run(arguments: Mapping[str, Any], context: HandlerContext) -> object:
+        running.set()
+        try:
+            return await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            cleaned_up.set()
+
+    call = asyncio.create_task(invoke(run, registry=registry))
+    await running.wait()
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert cleaned_up.is_set()
+    assert registry.statistics(spec("t")).last_error == "cancelled"
+
+
+async def test_cancelling_twice_does_not_wait_for_a_tool_that_ignores_it() -> None:
+    running, release = asyncio.Event(), asyncio.Event()
+
+    async def stubborn(arguments: Mapping[str, Any], context: HandlerContext) -> object:
+        running.set()
+        while not release.is_set():
+            try:
+                await release.wait()
+            except asyncio.CancelledError:
+                continue
+        return None
+
+    tool = spec("t")
+    catalog = await build_catalog([FunctionSource("here", {tool: stubborn})])
+    invoker = Invoker(Registry(), 60, 100, grace_s=3_600)
+    call = asyncio.create_task(invoker.invoke(catalog, catalog.lookup("t"), {}, CONTEXT))
+    await running.wait()
+    for _ in range(2):
+        call.cancel()
+        await asyncio.sleep(0)
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    release.set()
+
+
+@pytest.mark.requirement("REG-5")
+async def test_every_call_is_counted_whatever_became_of_it() -> None:
+    registry = Registry()
+    await invoke(returning("x"), registry=registry)
+    await invoke(raising(ToolError("No.")), registry=registry)
+    after = registry.statistics(spec("t"))
+    assert after == ToolStatistics(2, 1, 1, after.total_s, after.last_s, "No.", imported=True)
+
+
+@pytest.mark.requirement("REG-5")
+@pytest.mark.parametrize(
+    ("error", "imported"),
+    [(PermanentError("broken", code="tool.import_failed"), False), (ValueError(), True)],
+)
+async def test_a_tool_counts_as_imported_once_its_own_code_was_reached(
+    error: Exception, imported: bool
+) -> None:
+    registry = Registry()
+    await invoke(raising(error), registry=registry)
+    assert registry.statistics(spec("t")).imported is imported
