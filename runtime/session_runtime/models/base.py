@@ -1,0 +1,59 @@
+"""What every model adapter offers: one reply to one request. When to ask again is decided in ``ask``."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from session_runtime.registry.names import WireNames
+from session_runtime.registry.spec import ToolSpec
+from session_runtime.types import JsonObject, Message, ToolCall, Usage, nothing
+
+OnText = Callable[[str], None]
+
+# What the runtime itself says, as a user message, to a model that must call a tool and did not.
+NUDGE = (
+    "Your answer was not delivered: this conversation is answered through tools. "
+    "Call one of the tools you were given to reply or to end."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """One turn: all messages and the tools that may be called, both with canonical names.
+
+    ``tools`` only grows at its end during an ask (TS-11); ``names`` turns canonical names into what
+    the provider accepts and back (ASK-12).
+    """
+
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...]
+    names: WireNames
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReply:
+    """What the model said: text, calls with canonical names where known, usage (None: not told).
+
+    ``extra`` are unknown fields of the assistant message, to be sent back with it (ASK-3).
+    """
+
+    text: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    usage: Usage | None = None
+    finish_reason: str | None = None
+    extra: JsonObject = field(default_factory=nothing)
+
+
+class Model(Protocol):
+    """One configured profile's model.
+
+    ``reply`` raises TransientError (429, 5xx, network, cut stream) or PermanentError (refused for
+    good); it never retries by itself and calls ``on_text`` in order while text arrives, only before
+    it returns. An empty reply is returned, not raised.
+    """
+
+    async def reply(self, request: ModelRequest, on_text: OnText) -> ModelReply:
+        """Send one request and gather the whole reply."""
+
+    async def aclose(self) -> None:
+        """Close connections; called once, after the last ask that may use the model."""

@@ -1,0 +1,146 @@
+"""Puts the pieces of streamed tool calls together; parsing their arguments is decided in ``ask``.
+
+Servers differ in how they mark which call a piece belongs to: by index, by id, by both, or by
+neither; some give every call the index 0, some send the name late or repeat it in each piece.
+"""
+
+import json
+from collections.abc import Mapping, Set
+from typing import Any, Final
+
+from session_runtime.models.extras import call_extra
+from session_runtime.types import ToolCall
+
+_LEGACY_INDEX: Final = -1
+
+
+class _Parts:
+    """One call in the making."""
+
+    def __init__(self, index: int | None) -> None:
+        self.index = index
+        self.id = ""
+        self.name = ""
+        self.arguments: list[str] = []
+        self.extra: dict[str, Any] = {}
+
+    @property
+    def complete(self) -> bool:
+        """Whether the arguments so far are a JSON object, so that more text cannot belong to them."""
+        text = "".join(self.arguments).strip()
+        try:
+            return text.endswith("}") and isinstance(json.loads(text), dict)
+        except (ValueError, RecursionError):
+            return False
+
+
+class CallAssembly:
+    """Gathers calls in the order in which they first appear (ASK-3)."""
+
+    def __init__(self) -> None:
+        self._calls: list[_Parts] = []
+
+    def add_whole(self, item: Mapping[str, Any]) -> None:
+        """Add a call that arrived in one piece."""
+        self._fill(self._begin(_index(item)), item)
+
+    def add_piece(self, item: Mapping[str, Any]) -> None:
+        """Add a piece of a streamed call to the call it belongs to, or begin a new one."""
+        index = _index(item)
+        call = self._candidate(index, _id(item))
+        if call is None or _begins_another(call, item):
+            call = self._begin(index)
+        self._fill(call, item)
+
+    def add_legacy(self, function_call: Mapping[str, Any]) -> None:
+        """Add the older form, one ``function_call`` per message without id or index."""
+        self.add_piece({"index": _LEGACY_INDEX, "function": function_call})
+
+    def calls(self, taken_ids: Set[str]) -> tuple[ToolCall, ...]:
+        """All calls with names as sent and ids that differ from each other and from ``taken_ids``.
+
+        A missing or repeated id becomes ``call_<n>``. Pieces that brought neither name nor
+        arguments are no call.
+        """
+        taken = set(taken_ids)
+        calls: list[ToolCall] = []
+        for parts in self._calls:
+            arguments = "".join(parts.arguments)
+            if parts.name or arguments:
+                call_id = _free_id(parts.id, taken)
+                taken.add(call_id)
+                calls.append(ToolCall(call_id, parts.name, arguments, extra=parts.extra))
+        return tuple(calls)
+
+    def _candidate(self, index: int | None, call_id: str) -> _Parts | None:
+        for call in reversed(self._calls):
+            if (call.index == index) if index is not None else (not call_id or call.id == call_id):
+                return call
+        last = self._calls[-1] if self._calls else None
+        return last if index is None and last is not None and not last.id else None
+
+    def _begin(self, index: int | None) -> _Parts:
+        call = _Parts(index)
+        self._calls.append(call)
+        return call
+
+    def _fill(self, call: _Parts, item: Mapping[str, Any]) -> None:
+        call.id = call.id or _id(item)
+        call.name = _joined_name(call.name, _name(item))
+        call.arguments.append(_arguments(item))
+        call.extra.update(call_extra(item))
+
+
+def _begins_another(call: _Parts, item: Mapping[str, Any]) -> bool:
+    """Whether a piece starts a new call although its marks point at ``call``."""
+    call_id, name = _id(item), _name(item)
+    if call_id and call.id and call_id != call.id:
+        return bool(name) or call.complete
+    if not name or not call.name:
+        return False
+    if any(call.arguments):
+        return name != call.name or (call.complete and bool(_arguments(item)))
+    return call.index is None and name != call.name
+
+
+def _joined_name(before: str, name: str) -> str:
+    """Some servers repeat the name in every piece, few send it in pieces."""
+    if not name:
+        return before
+    return name if name.startswith(before) else before + name
+
+
+def _function(item: Mapping[str, Any]) -> Mapping[str, Any]:
+    function = item.get("function")
+    return function if isinstance(function, dict) else {}
+
+
+def _index(item: Mapping[str, Any]) -> int | None:
+    index = item.get("index")
+    return index if isinstance(index, int) else None
+
+
+def _id(item: Mapping[str, Any]) -> str:
+    call_id = item.get("id")
+    return call_id if isinstance(call_id, str) else ""
+
+
+def _name(item: Mapping[str, Any]) -> str:
+    name = _function(item).get("name")
+    return name if isinstance(name, str) else ""
+
+
+def _arguments(item: Mapping[str, Any]) -> str:
+    arguments = _function(item).get("arguments")
+    if arguments is None:
+        return ""
+    return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+
+
+def _free_id(wanted: str, taken: Set[str]) -> str:
+    if wanted and wanted not in taken:
+        return wanted
+    number = 0
+    while (call_id := f"call_{number}") in taken:
+        number += 1
+    return call_id

@@ -1,0 +1,91 @@
+"""Cuts a stream of server-sent events into events; what their data means is decided in ``stream``."""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from session_runtime.errors import PermanentError
+
+MAX_LINE_BYTES: Final = 8 * 1024 * 1024
+_END_OF_LINE: Final = re.compile(rb"\r\n|\n|\r")
+_BOM: Final = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class SseEvent:
+    """One event: the joined ``data`` lines and the event type (``message`` if not stated)."""
+
+    data: str
+    type: str = "message"
+
+
+class SseParser:
+    """Takes bytes in pieces of any size and returns the events that are complete.
+
+    Lines end in CRLF, LF or CR; comments and unknown fields are skipped; a leading BOM is dropped.
+    Unlike a browser it keeps an event that the end of the stream cuts off before its blank line,
+    because many servers forget that line. ``feed`` raises PermanentError for a line longer than
+    ``max_line_bytes``; the size of the whole stream is bounded by whoever reads it.
+    """
+
+    def __init__(self, max_line_bytes: int = MAX_LINE_BYTES) -> None:
+        self._max_line_bytes = max_line_bytes
+        self._unfinished: list[bytes] = []
+        self._unfinished_bytes = 0
+        self._at_start = True
+        self._after_cr = False
+        self._data: list[str] = []
+        self._type = ""
+
+    def feed(self, piece: bytes) -> list[SseEvent]:
+        """Add bytes as they arrived; returns the events that they complete, in order."""
+        if not piece:
+            return []
+        if self._after_cr:
+            piece = piece.removeprefix(b"\n")
+        self._after_cr = piece.endswith(b"\r")
+        first, *others = _END_OF_LINE.split(piece)
+        self._keep(first)
+        events: list[SseEvent] = []
+        for begin in others:
+            events.extend(self._line(self._take()))
+            self._keep(begin)
+        return events
+
+    def close(self) -> list[SseEvent]:
+        """The stream ended: returns the event that lacked its end of line or blank line, if any."""
+        return [*self._line(self._take()), *self._line(b"")]
+
+    def _keep(self, part: bytes) -> None:
+        self._unfinished.append(part)
+        self._unfinished_bytes += len(part)
+        if self._unfinished_bytes > self._max_line_bytes:
+            raise PermanentError(
+                f"the model's stream holds a line of more than {self._max_line_bytes} bytes",
+                code="model.reply_too_large",
+            )
+
+    def _take(self) -> bytes:
+        line = b"".join(self._unfinished)
+        self._unfinished.clear()
+        self._unfinished_bytes = 0
+        if self._at_start:
+            self._at_start = False
+            return line.removeprefix(_BOM)
+        return line
+
+    def _line(self, line: bytes) -> list[SseEvent]:
+        if not line:
+            return self._dispatch()
+        name, _, value = line.partition(b":")
+        text = value.removeprefix(b" ").decode("utf-8", "replace")
+        if name == b"data":
+            self._data.append(text)
+        elif name == b"event":
+            self._type = text
+        return []
+
+    def _dispatch(self) -> list[SseEvent]:
+        data, self._data = self._data, []
+        kind, self._type = self._type, ""
+        return [SseEvent("\n".join(data), kind or "message")] if data else []

@@ -1,0 +1,59 @@
+"""What the fake upstream says on its own: it calls the tool that the question names, and repeats.
+
+The question ``call math__evaluate {"expression": "1+1"}`` makes it call that tool, after loading it
+with ``tool_search`` if it must; then it answers with the tool's result. Anything else it echoes.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from session_runtime.testing.replies import Pace, Reply, reply_calls, reply_text
+
+_ORDER: Final = re.compile(r"\s*call\s+(\S+)\s*(\{.*\})?\s*", re.DOTALL)
+_LOADER: Final = "tool_search"
+
+Request = Mapping[str, Any]
+
+
+def echo(request: Request, pace: Pace | None = None) -> Reply:
+    """The reply that follows from the request alone."""
+    question = question_of(request)
+    order = _ORDER.fullmatch(question)
+    if order is None:
+        return reply_text(f"echo: {question}", pace=pace)
+    name, arguments = order[1], order[2] or "{}"
+    called = _called_since_question(request["messages"])
+    if _find(name, called):
+        return reply_text(str(request["messages"][-1].get("content")), pace=pace)
+    exposed = [tool["function"]["name"] for tool in request.get("tools", ())]
+    if wire_name := _find(name, exposed):
+        return reply_calls((wire_name, arguments), pace=pace)
+    if _LOADER in exposed and _LOADER not in called:
+        return reply_calls((_LOADER, {"query": f"select:{name}"}), pace=pace)
+    return reply_text(f"there is no tool {name}", pace=pace)
+
+
+def question_of(request: Request) -> str:
+    """The text of the last user message of a request."""
+    contents = [m.get("content") for m in request["messages"] if m.get("role") == "user"]
+    last = contents[-1] if contents else ""
+    if isinstance(last, str):
+        return last
+    return "".join(part.get("text", "") for part in last or ())
+
+
+def _called_since_question(messages: Sequence[Mapping[str, Any]]) -> list[str]:
+    names: list[str] = []
+    for message in reversed(messages):
+        if message.get("role") == "user":
+            break
+        names += [call["function"]["name"] for call in message.get("tool_calls") or ()]
+    return names
+
+
+def _find(name: str, wire_names: Sequence[str]) -> str | None:
+    """The wire name of a tool, whatever stands for the dots of its name."""
+    wanted = re.sub(r"[^A-Za-z0-9]", "", name)
+    same = (wire for wire in wire_names if re.sub(r"[^A-Za-z0-9]", "", wire) == wanted)
+    return next(same, None)

@@ -1,0 +1,371 @@
+"""The chat adapter against a real server: what it sends, what it takes, how it fails."""
+
+import asyncio
+import json
+import logging
+from typing import Any
+
+import pytest
+
+from session_runtime.errors import PermanentError, TransientError
+from session_runtime.models.base import ModelReply
+from session_runtime.models.chat import ChatModel, open_client
+from session_runtime.testing.replies import (
+    Call,
+    ChatReply,
+    Pace,
+    Reply,
+    reply_bytes,
+    reply_calls,
+    reply_error,
+    reply_text,
+)
+from session_runtime.testing.upstream import Upstream
+from session_runtime.types import Message, ToolCall, Usage
+from tests.models.building import KEY, ask, chat, failure, profile, request, tool
+
+USAGE = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
+SEARCH = tool("web.search")
+
+
+@pytest.mark.requirement("ASK-3")
+async def test_text_is_told_while_it_is_streamed() -> None:
+    async with chat([reply_text("one two three", usage=USAGE)], stream=True) as (model, upstream):
+        reply, told = await ask(model)
+    assert reply == ModelReply(
+        "one two three", usage=Usage(7, 3, model_calls=1), finish_reason="stop"
+    )
+    assert told == ["one ", "two ", "three"]
+    assert upstream.requests == [
+        {
+            "model": "m",
+            "stream": True,
+            "stream_options": {"include_usage": True},
+            "messages": [{"role": "user", "content": "hello"}],
+        }
+    ]
+
+
+@pytest.mark.requirement("ASK-3")
+async def test_without_streaming_the_text_is_told_at_once() -> None:
+    async with chat([reply_text("one two", usage=USAGE)], stream=False) as (model, upstream):
+        reply, told = await ask(model)
+    assert reply == ModelReply("one two", usage=Usage(7, 3, model_calls=1), finish_reason="stop")
+    assert told == ["one two"]
+    assert upstream.requests == [{"model": "m", "messages": [{"role": "user", "content": "hello"}]}]
+
+
+@pytest.mark.requirement("ASK-3")
+@pytest.mark.parametrize("stream", [True, False])
+async def test_calls_and_unknown_fields_come_back_with_the_next_request(stream: bool) -> None:
+    call = Call("web__search", '{"q": "a"}', "x", {"extra_content": {"signature": "s"}})
+    first = ChatReply(calls=(call,), finish_reason="tool_calls", extra={"reasoning_content": "Hm."})
+    async with chat([first, reply_text("done")], stream=stream) as (model, upstream):
+        question = Message("user", "find a")
+        reply, _ = await ask(model, request(question, tools=[SEARCH]))
+        answer = Message("assistant", reply.text or None, reply.calls, extra=reply.extra)
+        result = Message("tool", "found", tool_call_id="x")
+        await ask(model, request(question, answer, result, tools=[SEARCH]))
+    assert reply.calls == (
+        ToolCall("x", "web.search", '{"q": "a"}', extra={"extra_content": {"signature": "s"}}),
+    )
+    assert upstream.requests[1]["messages"] == [
+        {"role": "user", "content": "find a"},
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [
+                {
+                    "id": "x",
+                    "type": "function",
+                    "function": {"name": "web__search", "arguments": '{"q": "a"}'},
+                    "extra_content": {"signature": "s"},
+                }
+            ],
+            "reasoning_content": "Hm.",
+        },
+        {"role": "tool", "tool_call_id": "x", "content": "found"},
+    ]
+
+
+async def test_ids_that_a_server_leaves_out_or_repeats_are_made_unique_in_the_conversation() -> (
+    None
+):
+    delta = {"tool_calls": [{"index": 0, "function": {"name": "web__search", "arguments": "{}"}}]}
+    chunk = {"choices": [{"delta": delta, "finish_reason": "tool_calls"}]}
+    nameless = reply_bytes(b"data: " + json.dumps(chunk).encode() + b"\n\ndata: [DONE]\n\n")
+    async with chat([nameless, nameless]) as (model, _):
+        first, _ = await ask(model, request(tools=[SEARCH]))
+        told = (Message("user", "hello"), Message("assistant", None, first.calls))
+        second, _ = await ask(model, request(*told, tools=[SEARCH]))
+    assert [call.id for call in (*first.calls, *second.calls)] == ["call_0", "call_1"]
+
+
+async def test_the_headers_carry_the_key_and_nothing_from_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+    monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:1")
+    async with chat([reply_text("ok")]) as (model, upstream):
+        await ask(model)
+    (headers,) = upstream.headers
+    assert {name: headers[name] for name in headers if name not in {"host", "content-length"}} == {
+        "authorization": f"Bearer {KEY}",
+        "accept": "text/event-stream, application/json",
+        "accept-encoding": "identity",
+        "connection": "keep-alive",
+        "content-type": "application/json",
+        "user-agent": "session-runtime",
+    }
+
+
+@pytest.mark.parametrize("api_key", [None, ""])
+async def test_without_a_key_no_authorization_is_sent(api_key: str | None) -> None:
+    async with chat([reply_text("ok")], api_key=api_key) as (model, upstream):
+        await ask(model)
+    assert "authorization" not in upstream.headers[0]
+
+
+@pytest.mark.parametrize("base", ["{}", "{}/", "{}?api-version=1"])
+async def test_the_path_is_added_to_any_form_of_base_url(base: str) -> None:
+    async with Upstream([reply_text("ok")]) as upstream:
+        model = ChatModel(profile(base.format(upstream.base_url)), open_client(upstream.base_url))
+        reply, _ = await ask(model)
+        await model.aclose()
+    assert reply.text == "ok"
+
+
+async def test_only_a_server_with_https_needs_certificates(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", "/nowhere")
+    await open_client("http://model.test/v1").aclose()
+    with pytest.raises(FileNotFoundError):
+        open_client("HTTPS://model.test/v1")
+
+
+async def test_a_connection_is_used_again() -> None:
+    async with chat([reply_text("a"), reply_text("b"), reply_text("c")]) as (model, upstream):
+        for _ in range(3):
+            await ask(model)
+        assert upstream.open_connections == 1
+
+
+async def test_a_server_that_never_ends_its_stream_does_not_hold_up_the_reply() -> None:
+    steps = asyncio.Semaphore(2)
+    pieces = (b'data: {"choices": [{"delta": {"content": "Hi"}}]}\n\n', b"data: [DONE]\n\n", b"\n")
+    endless = reply_bytes(*pieces, pace=Pace(step=steps))
+    async with chat([endless]) as (model, _):
+        reply, _ = await ask(model)
+    assert reply.text == "Hi"
+
+
+@pytest.mark.requirement("ASK-3")
+@pytest.mark.parametrize("status", [400, 422])
+async def test_a_server_that_refuses_stream_options_is_not_sent_them_again(
+    status: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    def strict(body: Any) -> Reply:
+        if "stream_options" in body:
+            return reply_error(status, "Unknown field: stream_options")
+        return reply_text("ok")
+
+    async with chat(strict) as (model, upstream):
+        with caplog.at_level(logging.WARNING):
+            replies = [(await ask(model))[0].text for _ in range(2)]
+    assert replies == ["ok", "ok"]
+    assert ["stream_options" in body for body in upstream.requests] == [True, False, False]
+    assert [record.message for record in caplog.records] == ["model.field_left_out"]
+
+
+async def test_several_refused_fields_are_left_out_one_after_the_other() -> None:
+    def strict(body: Any) -> Reply:
+        for name in ("stream_options", "max_tokens"):
+            if name in body:
+                return reply_error(400, f"'{name}' is not supported")
+        if any("reasoning_content" in message for message in body["messages"]):
+            return reply_error(400, "property 'reasoning_content' is unsupported")
+        return reply_text("ok")
+
+    thought = Message("assistant", "hm", extra={"reasoning_content": "x"})
+    async with chat(strict, max_output_tokens=5) as (model, upstream):
+        reply, _ = await ask(model, request(thought, Message("user", "go on")))
+    assert reply.text == "ok"
+    assert upstream.requests[-1] == {
+        "model": "m",
+        "max_completion_tokens": 5,
+        "stream": True,
+        "messages": [
+            {"role": "assistant", "content": "hm"},
+            {"role": "user", "content": "go on"},
+        ],
+    }
+
+
+async def test_a_field_is_left_out_for_good_only_if_that_helped() -> None:
+    replies = [reply_error(400, "stream_options? no idea"), reply_error(400, "bad anyway")]
+    async with chat([*replies, reply_text("ok")]) as (model, upstream):
+        error = await failure(model)
+        await ask(model)
+    assert (type(error), error.code) == (PermanentError, "model.refused")
+    assert ["stream_options" in body for body in upstream.requests] == [True, False, True]
+
+
+@pytest.mark.requirement("ASK-9")
+async def test_a_failure_is_told_once_and_never_tried_again() -> None:
+    busy = reply_error(429, "slow down", headers={"retry-after": "3"})
+    async with chat([busy, reply_text("too early")]) as (model, upstream):
+        error = await failure(model)
+    assert isinstance(error, TransientError)
+    assert (error.code, error.retry_after_s) == ("model.rate_limited", 3.0)
+    assert len(upstream.requests) == 1
+
+
+@pytest.mark.requirement("ASK-9")
+@pytest.mark.parametrize("cut_after", [0, 1, 2])
+@pytest.mark.parametrize("stream", [True, False])
+async def test_a_connection_that_is_cut_may_work_later(cut_after: int, stream: bool) -> None:
+    pieces = (b'data: {"choices": [{"delta": {"content": "H"}}]}\n\n',) * 3
+    cut = reply_bytes(*pieces, pace=Pace(cut_after=cut_after))
+    async with chat([cut], stream=stream) as (model, _):
+        error = await failure(model)
+    assert (type(error), error.code) == (TransientError, "model.connection_lost")
+
+
+async def test_a_cut_behind_a_finished_reply_does_no_harm() -> None:
+    chunk = {"choices": [{"delta": {"content": "Hi"}, "finish_reason": "stop"}]}
+    cut = reply_bytes(
+        b"data: " + json.dumps(chunk).encode() + b"\n\n", b"x", pace=Pace(cut_after=1)
+    )
+    async with chat([cut]) as (model, _):
+        reply, _ = await ask(model)
+    assert reply == ModelReply("Hi", finish_reason="stop")
+
+
+@pytest.mark.requirement("ASK-9")
+@pytest.mark.parametrize("pace", ["before the first byte", "in the middle"])
+async def test_a_server_that_falls_silent_may_answer_later(pace: str) -> None:
+    never = Pace(gate=asyncio.Event())
+    if pace == "in the middle":
+        never = Pace(step=asyncio.Semaphore(1))
+    async with chat([reply_text("one two", pace=never)], timeout_s=0.05) as (model, _):
+        error = await failure(model)
+    assert (type(error), error.code) == (TransientError, "model.timeout")
+
+
+@pytest.mark.requirement("ASK-9")
+async def test_a_server_that_is_not_there_may_be_there_later() -> None:
+    async with Upstream([]) as upstream:
+        base_url = upstream.base_url
+    model = ChatModel(profile(base_url), open_client(base_url))
+    error = await failure(model)
+    await model.aclose()
+    assert (type(error), error.code) == (TransientError, "model.unreachable")
+    assert base_url in str(error)
+
+
+@pytest.mark.requirement("CFG-4")
+@pytest.mark.parametrize("status", [400, 401, 404, 429, 500])
+async def test_a_key_that_the_provider_repeats_is_not_told(status: int) -> None:
+    async with chat([reply_error(status, f"wrong key {KEY} in model m")]) as (model, _):
+        error = await failure(model)
+    assert "wrong key *** in model m" in str(error)
+
+
+@pytest.mark.requirement("CFG-4")
+async def test_a_key_that_cannot_be_sent_is_not_told_either() -> None:
+    async with chat([], api_key=f"{KEY}\nx") as (model, upstream):
+        error = await failure(model)
+    assert (type(error), error.code) == (PermanentError, "model.bad_request")
+    assert KEY not in str(error)
+    assert error.__suppress_context__
+    assert upstream.requests == []
+
+
+async def test_a_redirect_is_not_followed() -> None:
+    async with Upstream([reply_text("ok")]) as other:
+        there = reply_error(
+            307, "moved", headers={"location": f"{other.base_url}/chat/completions"}
+        )
+        async with chat([there]) as (model, _):
+            error = await failure(model)
+        assert other.requests == []
+    assert (type(error), error.code) == (PermanentError, "model.redirected")
+
+
+async def test_a_web_page_instead_of_an_api_names_the_way_out() -> None:
+    page = reply_bytes(b"<!doctype html><title>Sign in</title>", content_type="text/html")
+    async with chat([page]) as (model, upstream):
+        error = await failure(model)
+        base_url = upstream.base_url
+    assert (type(error), error.code) == (PermanentError, "model.not_an_api")
+    assert base_url in str(error)
+
+
+async def test_an_endless_body_is_not_read_to_the_end() -> None:
+    megabyte = b'data: {"choices": []}\n\n' + b": " + b"x" * 1_000_000 + b"\n\n"
+    async with chat([reply_bytes(*[megabyte] * 40)]) as (model, _):
+        error = await failure(model)
+    assert (type(error), error.code) == (PermanentError, "model.reply_too_large")
+
+
+async def test_a_body_that_cannot_be_decoded_may_be_whole_next_time() -> None:
+    garbled = reply_bytes(b"no gzip", headers={"content-encoding": "gzip"})
+    async with chat([garbled]) as (model, _):
+        error = await failure(model)
+    assert (type(error), error.code) == (TransientError, "model.broken_reply")
+
+
+async def test_a_huge_refusal_is_cut() -> None:
+    async with chat([reply_bytes(*[b"x" * 100_000] * 9, status=500)]) as (model, _):
+        error = await failure(model)
+    assert len(str(error)) < 400
+
+
+@pytest.mark.requirement("TS-11")
+async def test_tools_that_were_sent_before_are_repeated_byte_for_byte() -> None:
+    tools = [tool(f"group.tool{number}", f"Tool {number}") for number in range(4)]
+    everything = request(tools=tools)
+    async with chat([reply_text("ok")] * 3) as (model, upstream):
+        for count in (2, 3, 4):
+            grown = type(everything)(everything.messages, tuple(tools[:count]), everything.names)
+            await ask(model, grown)
+    lists = [
+        body.partition(b'"tools":')[2].partition(b',"messages"')[0] for body in upstream.bodies
+    ]
+    assert [json.loads(sent)[-1]["function"]["name"] for sent in lists] == [
+        "group__tool1",
+        "group__tool2",
+        "group__tool3",
+    ]
+    assert lists[1].startswith(lists[0][:-1] + b",")
+    assert lists[2].startswith(lists[1][:-1] + b",")
+
+
+async def test_a_cancelled_request_leaves_the_server() -> None:
+    async with chat([reply_text("late", pace=Pace(gate=asyncio.Event()))]) as (model, upstream):
+        task = asyncio.create_task(ask(model))
+        await upstream.received(1)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await upstream.left()
+        assert upstream.open_connections == 0
+
+
+async def test_replies_in_parallel_do_not_mix() -> None:
+    questions = [f"question {number}" for number in range(20)]
+    replies = {question: [reply_text(f"re: {question}")] for question in questions}
+    async with chat(replies) as (model, _):
+        answers = await asyncio.gather(
+            *(ask(model, request(Message("user", question))) for question in questions)
+        )
+    assert [reply.text for reply, _ in answers] == [f"re: {question}" for question in questions]
+
+
+async def test_calls_of_a_plain_answer_are_read() -> None:
+    replies = [reply_calls(("web__search", {"q": "a"}), ("web__search", "{broken"))]
+    async with chat(replies, stream=False) as (model, _):
+        reply, _ = await ask(model, request(tools=[SEARCH]))
+    assert reply.calls == (
+        ToolCall("c0", "web.search", '{"q": "a"}'),
+        ToolCall("c1", "web.search", "{broken"),
+    )

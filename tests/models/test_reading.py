@@ -1,0 +1,377 @@
+"""Replies from the bytes that servers send: streamed, whole, odd, broken."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from session_runtime.errors import PermanentError, SessionRuntimeError, TransientError
+from session_runtime.models.base import ModelReply
+from session_runtime.models.faults import Endpoint
+from session_runtime.models.reading import ReplyReader
+from session_runtime.registry.names import build_wire_names
+from session_runtime.types import ToolCall, Usage
+
+NAMES = build_wire_names(["web.search", "mail.send"], "__")
+WHERE = Endpoint("http://model.test/v1")
+EVENTS = "text/event-stream"
+
+
+def read(*pieces: bytes, content_type: str = EVENTS, taken: frozenset[str] = frozenset()) -> Any:
+    told: list[str] = []
+    reader = ReplyReader(WHERE, content_type, told.append)
+    for piece in pieces:
+        reader.feed(piece)
+    reply = reader.reply(NAMES, taken)
+    assert "".join(told) == reply.text
+    return reply
+
+
+def problem(*pieces: bytes, content_type: str = EVENTS) -> SessionRuntimeError:
+    try:
+        reply = read(*pieces, content_type=content_type)
+    except SessionRuntimeError as error:
+        return error
+    raise AssertionError(f"the bytes gave {reply}")
+
+
+def stream(*deltas: Any, reason: str | None = "stop", done: bool = True, **last: Any) -> bytes:
+    """Chunks with these deltas; a delta that is a list stands for the tool calls of one."""
+    chunks = [
+        {"choices": [{"index": 0, "delta": {"tool_calls": d} if isinstance(d, list) else d}]}
+        for d in deltas
+    ]
+    chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}], **last})
+    lines = [f"data: {json.dumps(chunk, ensure_ascii=False)}\n\n" for chunk in chunks]
+    return "".join([*lines, "data: [DONE]\n\n" if done else ""]).encode()
+
+
+def piece(name: str | None = None, arguments: Any = None, **marks: Any) -> dict[str, Any]:
+    function = {"name": name, "arguments": arguments}
+    return {**marks, "function": {k: v for k, v in function.items() if v is not None}}
+
+
+A, B = '{"q": "a"}', '{"q": "b"}'
+TWO = (ToolCall("x", "web.search", A), ToolCall("y", "web.search", B))
+UNNAMED = (ToolCall("call_0", "web.search", A), ToolCall("call_1", "web.search", B))
+ONE = (ToolCall("x", "web.search", A),)
+
+ODD_CALLS: dict[str, tuple[list[Any], tuple[ToolCall, ...]]] = {
+    "indexes and ids as documented": (
+        [
+            [piece("web__search", "", index=0, id="x", type="function")],
+            [piece(None, '{"q": ', index=0)],
+            [piece("web__search", "", index=1, id="y", type="function")],
+            [piece(None, '"a"}', index=0)],
+            [piece(None, B, index=1)],
+        ],
+        TWO,
+    ),
+    "several calls in one delta": (
+        [[piece("web__search", A, index=0, id="x"), piece("web__search", B, index=1, id="y")]],
+        TWO,
+    ),
+    "all calls share index 0 and differ by id": (
+        [[piece("web__search", A, index=0, id="x")], [piece("web__search", B, index=0, id="y")]],
+        TWO,
+    ),
+    "a shared index, and only the first call has a name": (
+        [[piece("web__search", A, index=0, id="x")], [piece(None, B, index=0, id="y")]],
+        (ToolCall("x", "web.search", A), ToolCall("y", "", B)),
+    ),
+    "no index, ids differ": (
+        [[piece("web__search", A, id="x")], [piece("web__search", B, id="y")]],
+        TWO,
+    ),
+    "no index, the id is repeated in each piece": (
+        [
+            [piece("web__search", '{"q": ', id="x")],
+            [piece(None, '"a"}', id="x")],
+            [piece("web__search", B, id="y")],
+        ],
+        TWO,
+    ),
+    "no index and no id, one call per delta": (
+        [[piece("web__search", A)], [piece("web__search", B)]],
+        UNNAMED,
+    ),
+    "no index and no id, arguments in pieces": (
+        [[piece("web__search", '{"q": ')], [piece(None, '"a"}')], [piece("web__search", B)]],
+        UNNAMED,
+    ),
+    "index 0 and no id for both": (
+        [[piece("web__search", A, index=0)], [piece("web__search", B, index=0)]],
+        UNNAMED,
+    ),
+    "the name is repeated in each piece": (
+        [
+            [piece("web__search", '{"q": ', index=0, id="x")],
+            [piece("web__search", '"a"}', index=0, id="x")],
+            [piece("web__search", "", index=0, id="x")],
+        ],
+        ONE,
+    ),
+    "a new id in each piece of one call": (
+        [
+            [piece("web__search", '{"q": ', index=0, id="x")],
+            [piece(None, '"a"}', index=0, id="z")],
+        ],
+        ONE,
+    ),
+    "the name comes after the arguments": (
+        [[piece(None, A, index=0, id="x")], [piece("web__search", None, index=0)]],
+        ONE,
+    ),
+    "the id comes last": (
+        [[piece("web__search", A)], [{"id": "x"}]],
+        ONE,
+    ),
+    "the name comes in pieces": (
+        [[piece("web__", None, index=0, id="x")], [piece("search", A, index=0)]],
+        ONE,
+    ),
+    "arguments are an object": ([[piece("web__search", {"q": "a"}, index=0, id="x")]], ONE),
+    "empty deltas and empty calls between": (
+        [{}, [], [{}], {"tool_calls": None}, [piece("web__search", A, index=0, id="x")], {}],
+        ONE,
+    ),
+    "the older function_call": (
+        [
+            {"function_call": {"name": "web__search", "arguments": ""}},
+            {"function_call": {"arguments": A}},
+        ],
+        (ToolCall("call_0", "web.search", A),),
+    ),
+    "ids are repeated by two calls": (
+        [
+            [piece("web__search", A, index=0, id="x")],
+            [piece("web__search", B, index=1, id="x")],
+        ],
+        (ToolCall("x", "web.search", A), ToolCall("call_0", "web.search", B)),
+    ),
+    "no arguments at all": (
+        [[piece("web__search", None, index=0, id="x")]],
+        (ToolCall("x", "web.search", ""),),
+    ),
+    "arguments that are no JSON are passed on untouched": (
+        [[piece("web__search", '{"q": "a"', index=0, id="x")]],
+        (ToolCall("x", "web.search", '{"q": "a"'),),
+    ),
+    "double encoded arguments are passed on untouched": (
+        [[piece("web__search", '"{\\"q\\": 1}"', index=0, id="x")]],
+        (ToolCall("x", "web.search", '"{\\"q\\": 1}"'),),
+    ),
+    "a name that no tool has": (
+        [[piece("invented", A, index=0, id="x")]],
+        (ToolCall("x", "invented", A),),
+    ),
+    "unknown fields of a call": (
+        [[piece("web__search", A, index=0, id="x", extra_content={"sig": "s"})]],
+        (ToolCall("x", "web.search", A, extra={"extra_content": {"sig": "s"}}),),
+    ),
+}
+
+
+@pytest.mark.requirement("ASK-3")
+@pytest.mark.parametrize("oddity", ODD_CALLS)
+def test_streamed_calls_are_put_together_however_they_are_marked(oddity: str) -> None:
+    deltas, calls = ODD_CALLS[oddity]
+    assert read(stream(*deltas)) == ModelReply(calls=calls, finish_reason="stop")
+
+
+@pytest.mark.requirement("ASK-3")
+def test_call_ids_differ_from_those_of_the_conversation() -> None:
+    deltas = [[piece("web__search", A, index=0, id="call_0")], [piece("mail__send", B, index=1)]]
+    reply = read(stream(*deltas), taken=frozenset({"call_0", "call_1"}))
+    assert [call.id for call in reply.calls] == ["call_2", "call_3"]
+
+
+@pytest.mark.requirement("ASK-3")
+def test_text_usage_and_unknown_fields_are_gathered_from_a_stream() -> None:
+    usage = {
+        "prompt_tokens": 9,
+        "completion_tokens": 4,
+        "prompt_tokens_details": {"cached_tokens": 5},
+        "completion_tokens_details": {"reasoning_tokens": 2},
+    }
+    body = stream(
+        {"role": "assistant", "content": ""},
+        {"reasoning_content": "Let me ", "steps": [1]},
+        {"reasoning_content": "see.", "steps": [2], "annotations": [{"url": "u"}]},
+        {"content": "  Good "},
+        {"content": "day\n", "level": {"a": 1}},
+        usage=usage,
+    )
+    assert read(body) == ModelReply(
+        "  Good day\n",
+        usage=Usage(9, 4, cached_tokens=5, reasoning_tokens=2, model_calls=1),
+        finish_reason="stop",
+        extra={"reasoning_content": "Let me see.", "steps": [1, 2], "level": {"a": 1}},
+    )
+
+
+@pytest.mark.requirement("ASK-3")
+@pytest.mark.parametrize("content_type", [EVENTS, "application/json", "text/html", ""])
+def test_a_whole_answer_is_read_whatever_was_asked_for(content_type: str) -> None:
+    message = {
+        "role": "assistant",
+        "content": "Hi",
+        "tool_calls": [
+            {"id": "x", "type": "function", "function": {"name": "web__search", "arguments": A}},
+            {"function": {"name": "web__search", "arguments": None}},
+        ],
+        "reasoning_content": "hm",
+        "annotations": [],
+        "refusal": None,
+    }
+    choice = {"index": 0, "message": message, "finish_reason": "tool_calls"}
+    body = b"\r\n" + json.dumps({"choices": [choice], "usage": {"prompt_tokens": 3}}).encode()
+    assert read(body[:20], body[20:], content_type=content_type) == ModelReply(
+        "Hi",
+        (ToolCall("x", "web.search", A), ToolCall("call_0", "web.search", "")),
+        Usage(3, 0, model_calls=1),
+        "tool_calls",
+        {"reasoning_content": "hm"},
+    )
+
+
+@pytest.mark.requirement("ASK-3")
+@pytest.mark.parametrize("content_type", [EVENTS, "application/json", "text/plain"])
+def test_a_stream_is_read_whatever_its_content_type(content_type: str) -> None:
+    body = stream({"content": "Hi"})
+    assert read(body, content_type=content_type) == ModelReply("Hi", finish_reason="stop")
+
+
+ODD_TEXTS: dict[str, bytes] = {
+    "no [DONE] but a reason to stop": stream({"content": "Hi"}, done=False),
+    "[DONE] but no reason to stop": stream({"content": "Hi"}, reason=None),
+    "pings and blank events between": b": ping\n\ndata: \n\n" + stream({"content": "Hi"}),
+    "no blank line behind [DONE]": stream({"content": "Hi"}).rstrip(),
+    "something behind [DONE]": stream({"content": "Hi"}) + b"data: not json\n\n",
+    "other choices": stream({"content": "Hi"}).replace(
+        b"data: ", b'data: {"choices": [{"index": 1, "delta": {"content": "no"}}]}\n\ndata: ', 1
+    ),
+    "no choices": b'data: {"choices": []}\n\ndata: {"choices": null}\n\ndata: 1\n\n'
+    + stream({"content": "Hi"}),
+    "the whole message again at the end": stream({"content": "Hi"}).replace(
+        b"data: [DONE]", b'data: {"choices": [{"message": {"content": "Hi"}}]}\n\ndata: [DONE]'
+    ),
+    "the whole message as the only event": b'data: {"choices": [{"message": {"content": "Hi"}}]}\n\n'
+    b"data: [DONE]\n\n",
+    "text in parts": stream({"content": [{"type": "thinking"}, {"type": "text", "text": "Hi"}]}),
+    "a refusal instead of text": stream({"content": None, "refusal": "Hi"}),
+}
+
+
+@pytest.mark.requirement("ASK-3")
+@pytest.mark.parametrize("oddity", ODD_TEXTS)
+def test_text_is_read_from_odd_streams(oddity: str) -> None:
+    assert read(ODD_TEXTS[oddity]).text == "Hi"
+
+
+@pytest.mark.requirement("ASK-3")
+@given(data=st.data())
+def test_a_reply_does_not_depend_on_where_the_bytes_are_cut(data: st.DataObject) -> None:
+    deltas = [
+        {"content": "Grüße, 世界"},
+        [piece("web__search", A, index=0, id="x")],
+        [piece(None, B)],
+    ]
+    body = stream(*deltas, usage={"prompt_tokens": 1}).replace(b"\n\n", b"\r\n\r\n")
+    cuts = sorted(data.draw(st.sets(st.integers(0, len(body)), max_size=20)))
+    parts = [body[start:end] for start, end in zip([0, *cuts], [*cuts, len(body)], strict=True)]
+    assert read(*parts) == read(body)
+
+
+def test_an_empty_reply_is_a_reply() -> None:
+    assert read(stream({})) == ModelReply(finish_reason="stop")
+
+
+BROKEN: dict[str, tuple[bytes, str, type[SessionRuntimeError], str]] = {
+    "a stream that stops in the middle": (
+        stream({"content": "H"}, reason=None, done=False),
+        EVENTS,
+        TransientError,
+        "model.broken_reply",
+    ),
+    "a stream without an event": (b": ping\n\n", EVENTS, TransientError, "model.broken_reply"),
+    "an empty body": (b"", "application/json", TransientError, "model.broken_reply"),
+    "an event that is no JSON": (b"data: {\n\n", EVENTS, TransientError, "model.broken_reply"),
+    "JSON that is cut off": (b'{"cho', "application/json", TransientError, "model.broken_reply"),
+    "JSON that is too deep": (
+        b"[" * 100_000,
+        "application/json",
+        TransientError,
+        "model.broken_reply",
+    ),
+    "a web page": (b"\n<!doctype html>", "text/html", PermanentError, "model.not_an_api"),
+    "plain words": (b"It works!", "text/plain", PermanentError, "model.not_an_api"),
+    "another API": (b'{"status": "ok"}', "application/json", PermanentError, "model.not_an_api"),
+    "a list": (b"[]", "application/json", PermanentError, "model.not_an_api"),
+    "an error of the server in a success": (
+        b'{"error": {"message": "oops", "type": "server_error"}}',
+        "application/json",
+        TransientError,
+        "model.unavailable",
+    ),
+    "a refusal in a success": (
+        b'{"error": {"message": "no such field", "type": "invalid_request_error"}}',
+        "application/json",
+        PermanentError,
+        "model.refused",
+    ),
+    "a list with an error": (
+        b'[{"error": {"message": "key", "code": 401}}]',
+        "application/json",
+        PermanentError,
+        "model.unauthorized",
+    ),
+    "too many requests in a stream": (
+        stream({"content": "H"}, reason=None, done=False)
+        + b'data: {"error": {"message": "slow down", "code": 429}}\n\n',
+        EVENTS,
+        TransientError,
+        "model.rate_limited",
+    ),
+    "an error event in a stream": (
+        b'event: error\ndata: {"message": "bye"}\n\n',
+        EVENTS,
+        TransientError,
+        "model.unavailable",
+    ),
+    "a context that is too long, in a stream": (
+        b'data: {"error": {"message": "exceeds the context window", "code": 400}}\n\n',
+        EVENTS,
+        PermanentError,
+        "model.context_too_long",
+    ),
+}
+
+
+@pytest.mark.requirement("ASK-9")
+@pytest.mark.parametrize("fault", BROKEN)
+def test_what_cannot_be_used_is_classified(fault: str) -> None:
+    body, content_type, kind, code = BROKEN[fault]
+    error = problem(body, content_type=content_type)
+    assert (type(error), error.code) == (kind, code)
+    assert "http://model.test/v1" in str(error)
+
+
+def test_what_is_no_api_names_the_base_url_and_the_way_out() -> None:
+    assert str(problem(b"<html>", content_type="text/html")) == (
+        "base_url http://model.test/v1 does not answer like a chat completions API: it sent a web "
+        "page; base_url ends where '/chat/completions' begins, usually in '/v1'"
+    )
+
+
+@pytest.mark.parametrize("start", [b"{", b"data: x\n"])
+def test_a_body_without_end_is_refused(start: bytes) -> None:
+    reader = ReplyReader(WHERE, "", lambda text: None, max_body_bytes=1000)
+    reader.feed(start)
+    for _ in range(80):
+        reader.feed(b": ping ping\n")
+    with pytest.raises(PermanentError) as caught:
+        reader.feed(b"x" * 100)
+    assert caught.value.code == "model.reply_too_large"
