@@ -1,0 +1,189 @@
+"""Builds a corpus in short steps, so that a running event loop never waits long for it."""
+
+from collections import Counter
+from collections.abc import Generator, Mapping, Sequence, Set
+from types import MappingProxyType
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from session_runtime.registry.names import WireNames
+from session_runtime.registry.spec import ToolSpec
+from session_runtime.search.corpus import (
+    Corpus,
+    Document,
+    NameTables,
+    Positions,
+    Postings,
+    fold,
+    name_forms,
+)
+from session_runtime.search.directory import Entry, tool_entry
+from session_runtime.search.fields import NAMING, Field, FieldWeights, texts
+from session_runtime.search.spelling import spelling_steps
+from session_runtime.search.synonyms import GROUPS
+from session_runtime.search.terms import Lexicon, runs
+
+T = TypeVar("T")
+Steps = Generator[None, None, T]
+"""Work that pauses about every millisecond and has a result in the end."""
+
+MAX_COUNT = 5
+"""A word that a description repeats more often counts no more: repeating must not lift a tool."""
+
+_TERM_SHIFT, _DOC_SHIFT, _FIELD_SHIFT = 36, 12, 8
+_STALE_SHARE = 2
+_RUNS_PER_STEP = 64
+_DOCS_PER_SORT = 500
+
+
+def corpus_steps(
+    specs: Sequence[ToolSpec],
+    names: WireNames,
+    weights: FieldWeights,
+    previous: Corpus | None,
+) -> Steps[Corpus]:
+    """Build a corpus; tools that ``previous`` holds with the same content are taken from there."""
+    reusable = previous if previous is not None and _fresh(previous) else None
+    lexicon = reusable.lexicon if reusable is not None else (yield from _new_lexicon())
+    documents = yield from _read(specs, lexicon, reusable.documents if reusable else {})
+    postings = yield from _post(documents, len(lexicon))
+    tables = yield from _name_tables(specs, documents, names)
+    entries = yield from _directory(specs, names)
+    words = lexicon.vocabulary()
+    if reusable is not None and len(reusable.spelling.words) == len(words):
+        spelling = reusable.spelling
+    else:
+        spelling = yield from spelling_steps(words)
+    lengths = np.array([document.lengths for document in documents], dtype=np.int64)
+    yield
+    spec_names = tuple(spec.name for spec in specs)
+    return Corpus(
+        names=spec_names,
+        positions=MappingProxyType({name: at for at, name in enumerate(spec_names)}),
+        entries=entries,
+        tables=tables,
+        name_rank=_ranks(spec_names),
+        listing=tuple(sorted(range(len(specs)), key=lambda at: _listing_key(spec_names[at]))),
+        postings=postings,
+        lengths=lengths.reshape(len(specs), len(Field)).T.copy(),
+        lexicon=lexicon,
+        spelling=spelling,
+        weights=weights,
+        documents=MappingProxyType({document.key: document for document in documents}),
+    )
+
+
+def _fresh(previous: Corpus) -> bool:
+    """Whether most words of the shared lexicon are still in use."""
+    used = np.count_nonzero(np.diff(previous.postings.offsets))
+    return len(previous.lexicon) <= _STALE_SHARE * int(used)
+
+
+def _new_lexicon() -> Steps[Lexicon]:
+    lexicon = Lexicon()
+    for group in GROUPS:
+        lexicon.learn_synonyms(group)
+        yield
+    return lexicon
+
+
+def _read(
+    specs: Sequence[ToolSpec], lexicon: Lexicon, known: Mapping[tuple[object, ...], Document]
+) -> Steps[list[Document]]:
+    documents: list[Document] = []
+    for spec in specs:
+        key = (spec.name, spec.digest, spec.aliases, spec.search_hints, spec.examples)
+        documents.append(known.get(key) or (yield from _document(key, spec, lexicon)))
+        yield
+    return documents
+
+
+def _document(key: tuple[object, ...], spec: ToolSpec, lexicon: Lexicon) -> Steps[Document]:
+    entries: list[int] = []
+    lengths: list[int] = []
+    for field, text in enumerate(texts(spec)):
+        counts = yield from _count(runs(text), lexicon)
+        place = field << _FIELD_SHIFT
+        entries += [
+            number << _TERM_SHIFT | place | (count if count < MAX_COUNT else MAX_COUNT)
+            for number, count in counts.items()
+        ]
+        lengths.append(_length(counts, lexicon.stop_numbers, field))
+    return Document(key, np.array(entries, dtype=np.int64), tuple(lengths), name_forms(spec))
+
+
+def _count(found: Sequence[str], lexicon: Lexicon) -> Steps[Counter[int]]:
+    """How often each term occurs; a long text pauses, as each new word takes time."""
+    counts = Counter(lexicon.learn(found[:_RUNS_PER_STEP]))
+    for start in range(_RUNS_PER_STEP, len(found), _RUNS_PER_STEP):
+        yield
+        counts.update(lexicon.learn(found[start : start + _RUNS_PER_STEP]))
+    return counts
+
+
+def _length(counts: Counter[int], stop_numbers: Set[int], field: int) -> int:
+    """Words of a field; words that say nothing make no description long."""
+    length = counts.total()
+    if field in NAMING or stop_numbers.isdisjoint(counts):
+        return length
+    return length - sum(counts[number] for number in stop_numbers & counts.keys())
+
+
+def _post(documents: Sequence[Document], terms: int) -> Steps[Postings]:
+    """Sort the entries of all documents by term, then document, then field."""
+    chunks: list[npt.NDArray[np.int64]] = []
+    for start in range(0, len(documents), _DOCS_PER_SORT):
+        chunk = documents[start : start + _DOCS_PER_SORT]
+        sizes = [len(document.entries) for document in chunk]
+        numbers = np.repeat(np.arange(start, start + len(chunk)), sizes)
+        entries = np.concatenate([document.entries for document in chunk])
+        chunks.append(np.sort(entries | numbers << _DOC_SHIFT))
+        yield
+    entries = np.concatenate(chunks) if chunks else np.empty(0, dtype=np.int64)
+    entries.sort(kind="stable")  # merges the sorted chunks
+    yield
+    docs = (entries >> _DOC_SHIFT & 0xFFFFFF).astype(np.int32)
+    cells = (entries >> _FIELD_SHIFT & 0xF).astype(np.int32) * len(documents) + docs
+    yield
+    offsets = np.searchsorted(entries >> _TERM_SHIFT, np.arange(terms + 1))
+    return Postings(offsets, docs, cells, (entries & 0xFF).astype(np.uint8))
+
+
+def _name_tables(
+    specs: Sequence[ToolSpec], documents: Sequence[Document], names: WireNames
+) -> Steps[NameTables]:
+    folded: dict[str, Positions] = {}
+    other: dict[str, Positions] = {}
+    compact: dict[str, Positions] = {}
+    for at, (spec, document) in enumerate(zip(specs, documents, strict=True)):
+        _add(folded, (spec.name,), at)
+        _add(other, (names.encode(spec.name), *spec.aliases), at)
+        for form in document.forms:
+            compact[form] = (*compact.get(form, ()), at)
+        yield
+    return NameTables(*map(MappingProxyType, (folded, other, compact)))
+
+
+def _directory(specs: Sequence[ToolSpec], names: WireNames) -> Steps[tuple[Entry, ...]]:
+    entries: list[Entry] = []
+    for spec in specs:
+        entries.append(tool_entry(spec.name, names.encode(spec.name)))
+        yield
+    return tuple(entries)
+
+
+def _add(table: dict[str, Positions], spellings: Sequence[str], at: int) -> None:
+    for form in dict.fromkeys(map(fold, spellings)):
+        table[form] = (*table.get(form, ()), at)
+
+
+def _ranks(names: Sequence[str]) -> npt.NDArray[np.int64]:
+    ranks = np.empty(len(names), dtype=np.int64)
+    ranks[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
+    return ranks
+
+
+def _listing_key(name: str) -> tuple[str, str]:
+    return name.casefold(), name

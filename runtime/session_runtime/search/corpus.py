@@ -1,0 +1,107 @@
+"""The searchable content of a catalogue: postings, lengths and forms of names; never changed once built.
+
+Which of it an ask may see is decided in ``view``.
+"""
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from session_runtime.registry.spec import ToolSpec
+from session_runtime.search.directory import Entry
+from session_runtime.search.fields import FieldWeights
+from session_runtime.search.spelling import Spelling
+from session_runtime.search.terms import Lexicon
+
+Positions = tuple[int, ...]
+NONE: Positions = ()
+_NOT_COMPACT = re.compile(r"[\W_]+")
+_SEGMENT_ENDS = re.compile(r"[./:]|__")
+
+
+def fold(text: str) -> str:
+    """The form in which spellings are compared when case does not matter."""
+    return (text if text.isascii() else unicodedata.normalize("NFKC", text)).casefold()
+
+
+def compact(text: str) -> str:
+    """Letters and digits only, case-folded: one form for ``get_user``, ``getUser``, ``Get User``."""
+    return _NOT_COMPACT.sub("", fold(text))
+
+
+def name_forms(spec: ToolSpec) -> tuple[str, ...]:
+    """The compact forms of a name, of what follows each of its segments, and of its aliases."""
+    name = spec.name
+    tails = (name[end.end() :] for end in _SEGMENT_ENDS.finditer(name))
+    forms = dict.fromkeys(map(compact, (name, *tails, *spec.aliases)))
+    forms.pop("", None)
+    return tuple(forms)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What one tool contributes; reused by the next generation if ``key`` is the same.
+
+    ``entries`` hold ``term << 36 | field << 8 | count``, ``lengths`` the number of words by field.
+    """
+
+    key: tuple[object, ...]
+    entries: npt.NDArray[np.int64]
+    lengths: tuple[int, ...]
+    forms: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NameTables:
+    """Tools by the spellings that name them: case-folded, wire name or alias, compact form."""
+
+    folded: Mapping[str, Positions]
+    other: Mapping[str, Positions]
+    compact: Mapping[str, Positions]
+
+
+@dataclass(frozen=True, slots=True)
+class Postings:
+    """For the term with number ``t``: the slice ``offsets[t]:offsets[t + 1]`` of the other arrays.
+
+    An entry says that the tool ``docs`` holds the term ``counts`` times in the field
+    ``cells // tools``; ``cells`` is ``field * tools + doc``.
+    """
+
+    offsets: npt.NDArray[np.int64]
+    docs: npt.NDArray[np.int32]
+    cells: npt.NDArray[np.int32]
+    counts: npt.NDArray[np.uint8]
+
+    def slice_of(self, term: int | None) -> slice:
+        """Where the entries of a term are; empty for a term that no tool has."""
+        if term is None or term + 1 >= len(self.offsets):
+            return slice(0, 0)
+        return slice(int(self.offsets[term]), int(self.offsets[term + 1]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Corpus:
+    """Everything about a catalogue that searching needs; tools are numbered by position.
+
+    ``entries`` are the lines of the directory and ``listing`` the positions in its order,
+    ``name_rank`` orders tools by name, ``lengths`` are the words of each field (rows) of each tool
+    (columns).
+    """
+
+    names: tuple[str, ...]
+    positions: Mapping[str, int]
+    entries: tuple[Entry, ...]
+    tables: NameTables
+    name_rank: npt.NDArray[np.int64]
+    listing: Positions
+    postings: Postings
+    lengths: npt.NDArray[np.int64]
+    lexicon: Lexicon
+    spelling: Spelling
+    weights: FieldWeights
+    documents: Mapping[tuple[object, ...], Document]

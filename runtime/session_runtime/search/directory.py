@@ -1,0 +1,84 @@
+"""The list of held-back names that stands in the prompt (TS-4): escaped, sorted, within a budget."""
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from session_runtime.search.fields import split_name
+
+CHARS_PER_TOKEN = 4
+MAX_NAME_CHARS = 128
+_OPEN, _CLOSE = "<available_deferred_tools>", "</available_deferred_tools>"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entry:
+    """One line of the directory: a tool of a ``group`` ('' for none), or several ``tools`` of it."""
+
+    line: str
+    group: str
+    tools: int = 1
+
+
+def tool_entry(name: str, wire_name: str) -> Entry:
+    """The line of one tool: its name, or its wire name if the name would spoil the list."""
+    fits = len(name) <= MAX_NAME_CHARS and name.isprintable() and name.strip() == name != ""
+    return Entry(html.escape(name, quote=False) if fits else wire_name, split_name(name)[0])
+
+
+def directory_text(entries: Sequence[Entry], max_tokens: int) -> str:
+    """The whole block for entries that are already in order.
+
+    If it would have more than ``max_tokens``, groups of several tools become one line
+    ``group.* (12 tools)``, the largest first; if that is not enough, the last lines give way to the
+    number of their tools.
+    """
+    room = max_tokens * CHARS_PER_TOKEN - len(_OPEN) - len(_CLOSE) - 1
+    if _size(entries) > room:
+        entries = _cut(_collapsed(entries, room), room)
+    return "\n".join((_OPEN, *(entry.line for entry in entries), _CLOSE))
+
+
+def _size(entries: Sequence[Entry]) -> int:
+    return sum(len(entry.line) for entry in entries) + len(entries)
+
+
+def _collapsed(entries: Sequence[Entry], room: int) -> list[Entry]:
+    """The entries with as many groups collapsed as the room demands; each stands where it began."""
+    members: dict[str, list[Entry]] = {}
+    for entry in entries:
+        if entry.group:
+            members.setdefault(entry.group, []).append(entry)
+    excess = _size(entries) - room
+    summaries: dict[str, Entry] = {}
+    for group in sorted(members, key=lambda group: (-len(members[group]), group)):
+        summary = _summary(group, len(members[group]))
+        saved = _size(members[group]) - _size([summary])
+        if excess > 0 and saved > 0:
+            summaries[group] = summary
+            excess -= saved
+    return list(dict.fromkeys(summaries.get(entry.group, entry) for entry in entries))
+
+
+def _summary(group: str, tools: int) -> Entry:
+    """A group as the beginning that its names share."""
+    shown = "".join(char if char.isprintable() else "_" for char in group[:MAX_NAME_CHARS])
+    return Entry(f"{html.escape(shown, quote=False)}* ({tools} tools)", group, tools)
+
+
+def _cut(entries: list[Entry], room: int) -> list[Entry]:
+    """The first entries that fit, and how many tools the others stand for."""
+    size = _size(entries)
+    if size <= room:
+        return entries
+    kept = list(entries)
+    hidden = 0
+    while kept and size + _size([_more(hidden)]) > room:
+        last = kept.pop()
+        hidden += last.tools
+        size -= _size([last])
+    return [*kept, _more(hidden)]
+
+
+def _more(tools: int) -> Entry:
+    return Entry(f"({tools} more tools, not listed: search for them)", "", tools)

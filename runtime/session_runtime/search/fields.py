@@ -1,0 +1,132 @@
+"""What of a tool is searched, field by field, and how much each field counts (TS-8)."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+
+from session_runtime.registry.spec import ToolSpec
+from session_runtime.search.terms import normalise
+
+MAX_FIELD_CHARS = 8_000
+MAX_SCHEMA_NODES = 2_000
+_TABLES = frozenset({"properties", "$defs", "definitions"})
+_INNER = frozenset({"items", "additionalProperties"})
+_BRANCHES = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
+_SEGMENTS = re.compile(r"(.*(?:[./:]|__))?(.*)", re.DOTALL)
+
+
+class Field(IntEnum):
+    """The parts of a tool's text, in the order in which their weights are stored."""
+
+    NAME = 0
+    NAMESPACE = 1
+    ALIASES = 2
+    HINTS = 3
+    DESCRIPTION = 4
+    PARAMETERS = 5
+    PARAMETER_DESCRIPTIONS = 6
+    ENUMS = 7
+
+
+NAMING = (Field.NAME, Field.NAMESPACE, Field.ALIASES)
+"""Fields that make up a tool's name: a match here outranks a match anywhere else."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldWeights:
+    """How much a match in each field counts; 0 leaves a field out.
+
+    ``synonyms`` is the share that a synonym of a query word brings. ``saturation`` says how slowly
+    further evidence for the same word stops to matter, ``rarity`` how much more a rare word counts
+    than a common one (0: not at all).
+    """
+
+    name: float = 3.5
+    namespace: float = 2.0
+    aliases: float = 3.5
+    hints: float = 2.0
+    description: float = 1.2
+    parameters: float = 0.9
+    parameter_descriptions: float = 0.6
+    enums: float = 0.8
+    synonyms: float = 0.35
+    saturation: float = 1.9
+    rarity: float = 0.65
+
+    def by_field(self) -> tuple[float, ...]:
+        """The weights in the order of ``Field``."""
+        return (
+            self.name,
+            self.namespace,
+            self.aliases,
+            self.hints,
+            self.description,
+            self.parameters,
+            self.parameter_descriptions,
+            self.enums,
+        )
+
+
+LENGTH_NORMS = (0.3, 0.35, 0.3, 0.6, 0.9, 0.6, 0.2, 0.2)
+"""How much a long field is held against a tool, by field: 0 not at all, 1 in full."""
+
+
+def split_name(name: str) -> tuple[str, str]:
+    """The namespace and the last segment of a name: ``mcp.git.log`` → ``mcp.git.`` and ``log``."""
+    namespace, last = _SEGMENTS.fullmatch(name).groups("")  # type: ignore[union-attr]
+    return (namespace, last) if last.strip() else ("", name)
+
+
+def texts(spec: ToolSpec) -> tuple[str, ...]:
+    """The text of a tool by field, each bounded in length."""
+    namespace, last = split_name(spec.name)
+    names: list[str] = []
+    descriptions: list[str] = []
+    values: list[str] = []
+    for node in _schema_nodes(spec.parameters):
+        names += _property_names(node)
+        if isinstance(text := node.get("description"), str) and node is not spec.parameters:
+            descriptions.append(text)
+        if isinstance(allowed := node.get("enum"), list):
+            values += (value for value in allowed if isinstance(value, str))
+    fields = (
+        last,
+        namespace,
+        " ".join(spec.aliases),
+        "\n".join((*spec.search_hints, *spec.examples)),
+        spec.description,
+        " ".join(names),
+        "\n".join(descriptions),
+        "\n".join(values),
+    )
+    return tuple(normalise(text[:MAX_FIELD_CHARS]) for text in fields)
+
+
+def _property_names(node: Mapping[str, object]) -> list[str]:
+    properties = node.get("properties")
+    return [str(name) for name in properties] if isinstance(properties, Mapping) else []
+
+
+def _schema_nodes(root: object) -> Iterator[Mapping[str, object]]:
+    """All sub-schemas, the root first, in document order; malformed parts are passed over."""
+    waiting = [root]
+    for _ in range(MAX_SCHEMA_NODES):
+        if not waiting:
+            return
+        node = waiting.pop()
+        if isinstance(node, Mapping):
+            yield node
+            waiting += reversed(_children(node))
+
+
+def _children(node: Mapping[str, object]) -> list[object]:
+    found: list[object] = []
+    for key, value in node.items():
+        if key in _TABLES and isinstance(value, Mapping):
+            found += value.values()
+        elif key in _INNER:
+            found.append(value)
+        elif key in _BRANCHES and isinstance(value, list):
+            found += value
+    return found

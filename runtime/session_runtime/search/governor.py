@@ -1,0 +1,81 @@
+"""Keeps a model from searching in circles (TS-12); what a search finds is decided in ``session``."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from session_runtime.errors import ToolError
+from session_runtime.search.session import SearchResult, ToolSearchSession
+
+MISSES_IN_A_ROW = 3
+EXHAUSTED_CODE = "tool_search.exhausted"
+
+
+@dataclass(frozen=True, slots=True)
+class SearchReply:
+    """The answer to one call of ``tool_search``.
+
+    ``content`` is the text for the model, ``loaded`` what it loaded just now. With ``refused`` nothing
+    was searched and ``error_code`` says why: the query was empty, or searching is over for this ask.
+    """
+
+    content: str
+    loaded: tuple[str, ...] = ()
+    refused: bool = False
+    error_code: str | None = None
+
+
+class SearchGovernor:
+    """Answers all searches of one ask: repeated ones from memory, at most ``max_calls`` in all."""
+
+    def __init__(self, session: ToolSearchSession, max_calls: int) -> None:
+        self._session = session
+        self._max_calls = max_calls
+        self._calls = 0
+        self._misses = 0
+        self._answers: dict[tuple[str, int], SearchResult] = {}
+
+    def answer(self, query: str, max_results: int | None = None) -> SearchReply:
+        """Search, or say why not; raises nothing."""
+        if reason := self._exhausted():
+            return SearchReply(reason, refused=True, error_code=EXHAUSTED_CODE)
+        self._calls += 1
+        try:
+            result = self._result(query, max_results)
+        except ToolError as error:
+            return SearchReply(str(error), refused=True, error_code=error.code)
+        found = bool(result["loaded"] or result["already_loaded"])
+        self._misses = 0 if found else self._misses + 1
+        return SearchReply(_compact_json(result), tuple(result["loaded"]))
+
+    def _result(self, query: str, max_results: int | None) -> SearchResult:
+        key = (query.strip(), self._session.cap(max_results))
+        if key in self._answers:
+            return _again(self._answers[key])
+        result = self._session.search(query, max_results)
+        self._answers[key] = result
+        return result
+
+    def _exhausted(self) -> str | None:
+        if self._misses >= MISSES_IN_A_ROW:
+            why = f"The last {MISSES_IN_A_ROW} searches found nothing"
+        elif self._calls >= self._max_calls:
+            why = f"All {self._max_calls} searches of this request have been made"
+        else:
+            return None
+        return (
+            f"{why}; tool_search does not search any more. Go on with the tools you have now, or say "
+            "what you cannot do without another tool."
+        )
+
+
+def _again(result: SearchResult) -> SearchResult:
+    """A remembered answer as it is true now: what it loaded is loaded."""
+    again = result.copy()
+    again["already_loaded"] = [*result["loaded"], *result["already_loaded"]]
+    again["loaded"] = []
+    return again
+
+
+def _compact_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,189 @@
+"""Ranks the visible tools for keywords (TS-8): layers of certainty, and within a layer the score.
+
+How much one word brings to one tool is decided in ``rank``.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from session_runtime.search.corpus import Positions, fold
+from session_runtime.search.lru import Lru
+from session_runtime.search.query import Word
+from session_runtime.search.rank import Docs, Hits, Scorer, Scores
+from session_runtime.search.terms import STOP_WORDS, analyse, is_cjk, runs
+
+EXACT_LAYER, NAME_LAYER = 2, 1
+WORDS_KEPT = 1_024
+WEAKEST = 0.1
+"""A tool that meets less than this share of what the best one meets is not a match."""
+
+KEYWORD_LIST = range(4, 11)
+"""So many known words and no filler are a list of keywords, of which a tool must meet half."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranking:
+    """A score for every position, 0 where nothing matches.
+
+    The whole part of a score is the layer (2: the query is a form of the name, 1: the name holds
+    every word), the fraction is the share of what a tool could score at best.
+    """
+
+    scores: Scores
+    name_rank: npt.NDArray[np.int64]
+
+    @property
+    def count(self) -> int:
+        """How many tools match."""
+        return int(np.count_nonzero(self.scores > 0))
+
+    def top(self, limit: int) -> list[int]:
+        """The positions of the best ``limit`` matches: by score, equal ones by name."""
+        found = np.flatnonzero(self.scores > 0)
+        if len(found) > limit > 0:
+            scores = self.scores[found]
+            found = found[scores >= np.partition(scores, -limit)[-limit]]
+        order = np.lexsort((self.name_rank[found], -self.scores[found]))
+        return [int(position) for position in found[order[:limit]]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sought:
+    """What one word of a query finds among the visible tools.
+
+    ``hits`` is all evidence for it, ``docs`` the tools found, ``named`` those whose name holds the
+    whole word; ``unbroken`` is text without blanks between its words.
+    """
+
+    hits: tuple[Hits, ...]
+    docs: Docs
+    named: Docs
+    unbroken: bool
+
+
+class KeywordRanker:
+    """Ranks one set of visible tools; the words that were sought last are kept with what they find."""
+
+    def __init__(self, scorer: Scorer) -> None:
+        self._scorer = scorer
+        self._sought: Lru[str, Sought] = Lru(WORDS_KEPT)
+
+    def rank(self, words: Sequence[Word], exact: Positions) -> Ranking:
+        """Rank all visible tools; ``exact`` are those whose name the query is a form of."""
+        telling = telling_words(words)
+        sought = [self._seek(word) for word in telling]
+        scores = _shares(sought, self._scorer.size)
+        scores[_in_all([found.named for found in sought])] += NAME_LAYER
+        if len(telling) == len(words) and _misses_the_point(sought):
+            scores[:] = 0
+        _drop_mere_mentions(telling, sought, scores)
+        for position in exact:
+            scores[position] = EXACT_LAYER + scores[position] % 1
+        for word in words:
+            if word.required:
+                scores[~self._holders(word)] = 0
+        return Ranking(scores, self._scorer.name_rank)
+
+    def evidence(self, words: Sequence[Word], position: int) -> list[dict[str, object]]:
+        """What each word brought to one tool, by field, as shares of the best possible score."""
+        terms = _terms([self._seek(word) for word in telling_words(words)])
+        best = sum(hits.best for hits in terms)
+        return [
+            {"word": hits.term, "field": field, "score": impact / best}
+            for hits in terms
+            for field, impact in self._scorer.by_field(hits, position).items()
+        ]
+
+    def _seek(self, word: Word) -> Sought:
+        return self._sought.get_or_make(word.text, self._find)
+
+    def _find(self, text: str) -> Sought:
+        found: list[Hits] = []
+        named: list[Docs] = []
+        pieces = runs(text)
+        for run in pieces:
+            parts, joined = self._find_run(run)
+            held = _in_all([part.named for part in parts])
+            named.append(held if joined is None else np.union1d(held, joined.named))
+            found += parts if joined is None else (*parts, joined)
+        docs = (
+            found[0].docs
+            if len(found) == 1
+            else np.unique(np.concatenate([hits.docs for hits in found]))
+        )
+        return Sought(tuple(found), docs, _in_all(named), any(map(is_cjk, pieces)))
+
+    def _find_run(self, run: str) -> tuple[list[Hits], Hits | None]:
+        cut = analyse(run)
+        parts = cut.parts
+        if is_cjk(run):
+            parts = tuple(part for part in parts if part not in STOP_WORDS) or parts
+        joined = self._scorer.hits(cut.joined) if cut.joined is not None else None
+        return [self._scorer.hits(part) for part in parts], joined
+
+    def _holders(self, word: Word) -> npt.NDArray[np.bool_]:
+        """Tools that hold every part of a required word, or its joined form."""
+        holders = self._scorer.holders
+        held = np.ones(self._scorer.size, dtype=np.bool_)
+        for run in runs(word.text):
+            cut = analyse(run)
+            whole = np.logical_and.reduce([holders(part) for part in cut.parts])
+            held &= whole if cut.joined is None else whole | holders(cut.joined)
+        return held
+
+
+def telling_words(words: Sequence[Word]) -> Sequence[Word]:
+    """The words that say something about a tool, or else all."""
+    return [word for word in words if word.required or fold(word.text) not in STOP_WORDS] or words
+
+
+def _terms(sought: Sequence[Sought]) -> list[Hits]:
+    """What the words find, each term once."""
+    return list({hits.term: hits for found in sought for hits in found.hits}.values())
+
+
+def _shares(sought: Sequence[Sought], size: int) -> Scores:
+    """What each tool gets for all terms of what it could get at best; chance matches get nothing."""
+    terms = [hits for hits in _terms(sought) if len(hits.docs)]
+    if not terms:
+        return np.zeros(size)
+    docs = np.concatenate([hits.docs for hits in terms])
+    impacts = np.concatenate([hits.impacts for hits in terms])
+    shares = np.bincount(docs, impacts, size) / sum(hits.best for hits in terms)
+    shares[shares < WEAKEST * shares.max()] = 0
+    return shares
+
+
+def _misses_the_point(sought: Sequence[Sought]) -> bool:
+    """Whether a list of keywords has less than half of its known words in common with any tool."""
+    known = [found.docs for found in sought if len(found.docs)]
+    if len(known) not in KEYWORD_LIST or any(found.unbroken for found in sought):
+        return False
+    return int(np.bincount(np.concatenate(known)).max()) * 2 < len(known)
+
+
+def _drop_mere_mentions(words: Sequence[Word], sought: Sequence[Sought], scores: Scores) -> None:
+    """Where a compound word is part of a name, tools that only mention it elsewhere are no hits."""
+    named = [
+        word.compound and len(found.named) > 0 for word, found in zip(words, sought, strict=True)
+    ]
+    if not any(named):
+        return
+    meant = np.zeros(len(scores), dtype=np.bool_)
+    for by_name, found in zip(named, sought, strict=True):
+        meant[found.named if by_name else found.docs] = True
+    scores[~meant] = 0
+
+
+def _in_all(sets: Sequence[Docs]) -> Docs:
+    """What is in every one of some ascending arrays."""
+    smallest_first = sorted(sets, key=len)
+    common = smallest_first[0] if sets else np.empty(0, np.int64)
+    for docs in smallest_first[1:]:
+        if not len(common):
+            break
+        common = np.intersect1d(common, docs, assume_unique=True)
+    return common

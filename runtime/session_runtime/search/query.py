@@ -1,0 +1,102 @@
+"""Reads a query (TS-7): pure, total, knowing no tools. What a name or word finds is decided in ``view``."""
+
+import html
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from session_runtime.search.terms import is_camel, is_cjk, normalise, runs
+
+MAX_QUERY_CHARS = 4_000
+"""Keywords beyond these are not looked at; names are read to the end."""
+
+_SELECT = re.compile(r"select\s*[:：]", re.IGNORECASE)
+_BETWEEN_NAMES = re.compile(r"[,，、；\r\n]")
+_BETWEEN_WORDS = re.compile(r"[\s,，、;；]+")
+_AROUND_NAMES = " \t\r\n\v\f\u3000'\"`“”‘’«»「」『』()[]{}<>（）【】"
+_AFTER_NAMES = ".。…"
+_WORD = re.compile(r"((?<![^\s,，、;；])\+)?([^\W_]+(?:[._-]+[^\W_]+)*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word of keywords as written; ``required`` after ``+``, ``compound`` like an identifier."""
+
+    text: str
+    required: bool = False
+    compound: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Empty:
+    """Nothing was asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """Tools asked for by name, in order, in the caller's spelling; ``whole`` is all after the colon."""
+
+    whole: str
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Keywords:
+    """Anything else: the whole ``text``, and its words, each once."""
+
+    text: str
+    words: tuple[Word, ...]
+
+    def names(self) -> Iterator[str]:
+        """The pieces between blanks and commas, which may be names."""
+        return _names(_BETWEEN_WORDS, self.text)
+
+
+Query = Empty | Select | Keywords
+
+
+def parse(query: str) -> Query:
+    """Read any text whatever as a query; never raises."""
+    text = query.strip(_AROUND_NAMES)
+    if found := _SELECT.match(text):
+        return _select(text[found.end() :])
+    if not text:
+        return Empty()
+    return Keywords(text, tuple(_words(text)))
+
+
+def spellings(name: str) -> tuple[str, ...]:
+    """What a name may stand for, best first: as written, without final dots, unescaped."""
+    forms = (name, name.rstrip(_AFTER_NAMES).strip(_AROUND_NAMES), html.unescape(name))
+    return tuple(dict.fromkeys(forms))
+
+
+def _select(text: str) -> Select | Empty:
+    names = tuple(dict.fromkeys(_names(_BETWEEN_NAMES, text)))
+    return Select(text.strip(_AROUND_NAMES), names) if names else Empty()
+
+
+def _names(between: re.Pattern[str], text: str) -> Iterator[str]:
+    pieces = (piece.strip(_AROUND_NAMES) for piece in between.split(text))
+    return (piece for piece in pieces if piece)
+
+
+def _words(text: str) -> list[Word]:
+    words: dict[tuple[str, bool], Word] = {}
+    for plus, found in _WORD.findall(normalise(text[:MAX_QUERY_CHARS])):
+        required = bool(plus) and not found.isdigit()
+        if (found, required) not in words:
+            for word in _split(found, required):
+                words[word.text, required] = word
+    return list(words.values())
+
+
+def _split(text: str, required: bool) -> list[Word]:
+    """One word, or several where text without blanks meets other letters: ``执行Python代码``."""
+    if text.isascii() and text.isalpha() and (text.islower() or text[1:].islower()):
+        return [Word(text, required)]
+    pieces = runs(text)
+    if any(map(is_cjk, pieces)):
+        return [Word(piece, required, is_camel(piece)) for piece in pieces]
+    separated = len(pieces) > 1 and not all(map(str.isdigit, pieces))
+    return [Word(text, required, separated or any(map(is_camel, pieces)))]

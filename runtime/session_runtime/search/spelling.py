@@ -1,0 +1,75 @@
+"""Which known words are one letter away from a misspelt one; whether one is meant, ``rank`` decides."""
+
+import zlib
+from collections.abc import Generator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+SHORTEST = 4
+LONGEST = 24
+_WORDS_PER_STEP = 250
+
+
+class Spelling:
+    """Finds words at most one letter (changed, missing, added, or two swapped) away.
+
+    Two such words share a form that both have after leaving out at most one letter; the forms are
+    held as sorted checksums, and what a checksum finds is compared before it is believed.
+    """
+
+    def __init__(self, words: Sequence[str], table: npt.NDArray[np.uint64]) -> None:
+        self.words = words
+        self._table = table
+
+    def near(self, word: str) -> list[str]:
+        """The known words one letter away from ``word``, in alphabetical order."""
+        if not _correctable(word):
+            return []
+        keys = np.array(_forms(word), dtype=np.uint64) << np.uint64(32)
+        first = np.searchsorted(self._table, keys)
+        after = np.searchsorted(self._table, keys + np.uint64(1 << 32))
+        found = {
+            self.words[int(entry) & 0xFFFFFFFF]
+            for low, high in zip(first.tolist(), after.tolist(), strict=True)
+            for entry in self._table[low:high]
+        }
+        return sorted(known for known in found if known != word and _one_letter_apart(word, known))
+
+
+def spelling_steps(words: Sequence[str]) -> Generator[None, None, Spelling]:
+    """Build the table, pausing about every millisecond."""
+    chunks = [np.empty(0, dtype=np.uint64)]
+    for start in range(0, len(words), _WORDS_PER_STEP):
+        entries = [
+            form << 32 | number
+            for number, word in enumerate(words[start : start + _WORDS_PER_STEP], start)
+            if _correctable(word)
+            for form in _forms(word)
+        ]
+        chunks.append(np.array(entries, dtype=np.uint64))
+        yield
+    return Spelling(words, np.sort(np.concatenate(chunks)))
+
+
+def _correctable(word: str) -> bool:
+    return SHORTEST <= len(word) <= LONGEST and word.isascii() and word.isalpha()
+
+
+def _forms(word: str) -> list[int]:
+    text = word.encode()
+    shorter = {text[:cut] + text[cut + 1 :] for cut in range(len(text))}
+    return [zlib.crc32(form) for form in (text, *sorted(shorter))]
+
+
+def _one_letter_apart(left: str, right: str) -> bool:
+    start = 0
+    shorter = min(len(left), len(right))
+    while start < shorter and left[start] == right[start]:
+        start += 1
+    end = 0
+    while end < shorter - start and left[-1 - end] == right[-1 - end]:
+        end += 1
+    here, there = left[start : len(left) - end], right[start : len(right) - end]
+    swapped = len(here) == 2 and here == there[::-1]
+    return swapped or max(len(here), len(there)) <= 1

@@ -1,0 +1,174 @@
+"""Turns text into search terms, by one rule for names, descriptions and queries (TS-8).
+
+A *run* is text between blanks and punctuation; its *parts* are what camelCase and letter/digit
+borders leave; a *term* is a part as it is indexed: case-folded and stemmed. Which terms count how
+much is decided in ``fields`` and ``rank``.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import chain, pairwise
+
+import snowballstemmer
+
+_CJK = (
+    "\u3005\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+    "\U00020000-\U0003ffff"
+)
+_RUN = re.compile(f"[{_CJK}]+|[^\\W_{_CJK}]+")
+_CJK_START = re.compile(f"[{_CJK}]")
+_LETTERS_OR_DIGITS = re.compile(r"\d+|\D+")
+_CAMEL = re.compile(r"[A-Z]{2,}(?=s(?![a-z]))|[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_STEMMED = (3, 40)
+
+STOP_WORDS = frozenset(
+    """
+    a about above after again all also am an and any are as at be because been before being below
+    between both but by can could did do does doing during each few for from further had has have
+    having he her here hers him his how i if in into is it its itself just me more most my myself no
+    nor not now of off on once only or other our ours over own please same she should so some such
+    than that the their theirs them then there these they this those through to too under until very
+    was we were what when where which while who whom why will with would you your yours
+    get give help know let like looking need want
+    的 了 我 请 帮 要 想 你 您 把 是 在 给 这 那 和 与 一 个 下 有 吗 呢 吧 也 都 能 可 以 需 并
+    我想 我要 我需 需要 请帮 帮我 一下 请把 帮忙 可以 能否 并且 然后 以及
+    """.split()
+)
+"""Words of a request that say nothing about the tool; kept if a query has no others."""
+
+
+def normalise(text: str) -> str:
+    """NFKC, with lone surrogates replaced, so that every text can be searched and sent."""
+    if text.isascii():
+        return text
+    valid = text.encode("utf-8", "replace").decode("utf-8")
+    return unicodedata.normalize("NFKC", valid)
+
+
+def runs(text: str) -> list[str]:
+    """The runs of normalised ``text``: Han (and kana, Hangul) apart from other letters and digits."""
+    return _RUN.findall(text)
+
+
+def is_cjk(run: str) -> bool:
+    """Whether a run is written without blanks between its words."""
+    return _CJK_START.match(run) is not None
+
+
+def parts(run: str) -> list[str]:
+    """A run cut at camelCase and letter/digit borders, case-folded: ``getURLs2`` → get, url, 2."""
+    if run.islower() and run.isalpha():
+        return [run.casefold()]
+    found: list[str] = []
+    for piece in _pieces(run):
+        found += _camel(piece) if piece.isascii() else [piece]
+    return [part.casefold() for part in found]
+
+
+def is_camel(run: str) -> bool:
+    """Whether upper case inside a run parts it: ``getUser``, ``MySQL``, but not ``PDFs``."""
+    return any(piece.isascii() and len(_camel(piece)) > 1 for piece in _pieces(run))
+
+
+def _pieces(run: str) -> list[str]:
+    return _LETTERS_OR_DIGITS.findall(run)
+
+
+def _camel(piece: str) -> list[str]:
+    return [part for part in _CAMEL.findall(piece) if part != "s"] or [piece]
+
+
+@dataclass(frozen=True, slots=True)
+class Analysed:
+    """What a run is searched by: its parts and, if there are several, the joined form (``mysql``)."""
+
+    parts: tuple[str, ...]
+    joined: str | None = None
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Parts in the order of the text, the joined form last."""
+        return self.parts if self.joined is None else (*self.parts, self.joined)
+
+
+def analyse(run: str) -> Analysed:
+    """Cut one run; text without blanks becomes its characters and their pairs."""
+    if is_cjk(run):
+        return Analysed((*run, *map("".join, pairwise(run))))
+    cut = tuple(parts(run))
+    return Analysed(cut, run.casefold() if len(cut) > 1 else None)
+
+
+class Lexicon:
+    """Every word that a catalogue has used, stemmed once, and the number of each term.
+
+    It only grows, so the indexes of following generations share one; a word unknown to an older
+    index is simply a number beyond its own.
+    """
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, int] = {}
+        self.stop_numbers: set[int] = set()
+        self.synonyms: dict[str, tuple[str, ...]] = {}
+        self._stems: dict[str, str] = {}
+        self._run_numbers = _RunNumbers(self._learn_run)
+        self._stemmer = snowballstemmer.stemmer("english")
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def learn(self, found: Iterable[str]) -> list[int]:
+        """The term numbers of some runs, in their order; new words are remembered."""
+        return list(chain.from_iterable(map(self._run_numbers.__getitem__, found)))
+
+    def learn_synonyms(self, group: str) -> None:
+        """Make every word of a blank-separated group a synonym of the others."""
+        terms = [self.stem(word) for word in group.split()]
+        for term in terms:
+            others = dict.fromkeys((*self.synonyms.get(term, ()), *terms))
+            del others[term]
+            self.synonyms[term] = tuple(others)
+
+    def stem(self, word: str) -> str:
+        """The term that a word is indexed as."""
+        known = self._stems.get(word)
+        if known is not None:
+            return known
+        if not (_STEMMED[0] <= len(word) <= _STEMMED[1] and word.isascii() and word.isalpha()):
+            return word
+        return str(self._stemmer.stemWord(word))
+
+    def knows(self, word: str) -> bool:
+        """Whether some catalogue that this lexicon has read had the word, as written."""
+        return word in self._stems
+
+    def vocabulary(self) -> list[str]:
+        """The stemmed words as they were written, case-folded."""
+        return list(self._stems)
+
+    def _learn_run(self, run: str) -> tuple[int, ...]:
+        """The term numbers of one run that was not read before."""
+        numbers = []
+        for word in analyse(run).words:
+            term = self.stem(word)
+            if not is_cjk(word):
+                self._stems[word] = term
+            numbers.append(self.numbers.setdefault(term, len(self.numbers)))
+        if run.casefold() in STOP_WORDS:
+            self.stop_numbers.update(numbers)
+        return tuple(numbers)
+
+
+class _RunNumbers(dict[str, tuple[int, ...]]):
+    """Term numbers by run; runs without blanks are mostly sentences, and not worth keeping."""
+
+    def __init__(self, learn: Callable[[str], tuple[int, ...]]) -> None:
+        self._learn = learn
+
+    def __missing__(self, run: str) -> tuple[int, ...]:
+        numbers = self._learn(run)
+        if not is_cjk(run):
+            self[run] = numbers
+        return numbers

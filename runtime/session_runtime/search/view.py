@@ -1,0 +1,236 @@
+"""What one set of visible tools answers to names and queries; any other tool might as well not exist.
+
+Which tools are visible is decided by the mask that ``index`` is asked for, what is loaded in
+``session``.
+"""
+
+import difflib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import assert_never
+
+import numpy as np
+
+from session_runtime.registry.names import TOOL_SEARCH
+from session_runtime.search.corpus import NONE, Corpus, Positions, compact, fold
+from session_runtime.search.directory import directory_text
+from session_runtime.search.keywords import KeywordRanker, Ranking
+from session_runtime.search.lru import Lru
+from session_runtime.search.query import Empty, Keywords, Select, Word, parse, spellings
+from session_runtime.search.rank import Scorer
+
+LAYOUTS_KEPT = 8
+NAMED_LAYER = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A query that names tools: each spelling with the positions it stands for, none if unknown."""
+
+    items: tuple[tuple[str, Positions], ...]
+
+    @property
+    def positions(self) -> Positions:
+        """All tools named, each once, in the order of the query."""
+        return tuple(dict.fromkeys(at for _, found in self.items for at in found))
+
+
+Found = Empty | Named | Ranking
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How the visible tools are shown: the names held back, and the text that lists them."""
+
+    deferred: tuple[str, ...]
+    directory: str
+
+
+class SearchView:
+    """The catalogue as one permission mask leaves it (TS-2, TS-14); shared by all asks with that mask.
+
+    ``reopen`` gives the view of another mask.
+    """
+
+    def __init__(self, corpus: Corpus, mask: int, reopen: Callable[[int], "SearchView"]) -> None:
+        size = len(corpus.names)
+        bits = np.frombuffer(mask.to_bytes((size + 7) // 8, "little"), dtype=np.uint8)
+        self._visible = np.unpackbits(bits, count=size, bitorder="little").astype(np.bool_)
+        self._corpus = corpus
+        self._mask = mask
+        self._reopen = reopen
+        self._layouts: Lru[tuple[tuple[str, ...], int], Layout] = Lru(LAYOUTS_KEPT)
+
+    @cached_property
+    def _keywords(self) -> KeywordRanker:
+        return KeywordRanker(Scorer(self._corpus, self._visible))
+
+    @property
+    def count(self) -> int:
+        """How many tools are visible."""
+        return self._mask.bit_count()
+
+    @cached_property
+    def _listed(self) -> Positions:
+        """The visible positions in the order of the directory."""
+        visible = self._visible.tolist()
+        return tuple(at for at in self._corpus.listing if visible[at])
+
+    def name(self, position: int) -> str:
+        """The canonical name at a position."""
+        return self._corpus.names[position]
+
+    def position(self, name: str) -> int:
+        """The position of a canonical name; raises KeyError for one that the catalogue lacks."""
+        return self._corpus.positions[name]
+
+    def has(self, name: str) -> bool:
+        """Whether a canonical name is visible."""
+        return bool(self._exactly(name))
+
+    def without(self, names: Iterable[str]) -> "SearchView":
+        """The view in which these tools are invisible too."""
+        mask = self._mask
+        for name in names:
+            for position in self._exactly(name):
+                mask &= ~(1 << position)
+        return self if mask == self._mask else self._reopen(mask)
+
+    def resolve(self, name: str) -> Positions:
+        """The tools that a name stands for: exact spelling, then any case, then wire name or alias."""
+        for spelling in spellings(name):
+            other = self._corpus.tables.other.get(fold(spelling), NONE)
+            if found := self.resolve_canonical(spelling) or self._visible_among(other):
+                return found
+        return NONE
+
+    def resolve_canonical(self, name: str) -> Positions:
+        """The tools of that canonical name: exact spelling, then any case (TS-3)."""
+        folded = self._corpus.tables.folded.get(fold(name), NONE)
+        return self._exactly(name) or self._visible_among(folded)
+
+    def find(self, query: str) -> Found:
+        """Read a query in the order of TS-7: ``select:``, complete names, keywords."""
+        match parse(query):
+            case Empty() as empty:
+                return empty
+            case Select(whole, names):
+                return self._select(whole, names)
+            case Keywords() as keywords:
+                return self._named(keywords) or self._rank(keywords)
+            case unreachable:
+                assert_never(unreachable)
+
+    def rank(self, query: str, limit: int) -> list[tuple[str, float]]:
+        """The best tools for a query with their scores, best first; none for an empty query.
+
+        The whole part of a score is a layer: 3 if the tool is named in full, 2 for another form of
+        its name, 1 if its name holds every word; the fraction says how much of the query it meets.
+        """
+        match self.find(query):
+            case Empty():
+                return []
+            case Named() as named:
+                return [(self.name(at), NAMED_LAYER) for at in named.positions[:limit]]
+            case Ranking() as ranking:
+                return [(self.name(at), float(ranking.scores[at])) for at in ranking.top(limit)]
+            case unreachable:
+                assert_never(unreachable)
+
+    def explain(self, query: str, limit: int) -> list[dict[str, object]]:
+        """Like ``rank``, as ``{name, score, parts}``; the parts add up to the score.
+
+        A part says how much one ``word`` brought in one ``field``. The field ``layer`` is the whole
+        part of the score, ``similar`` what a synonym or a correction of the word brought.
+        """
+        parsed = parse(query)
+        words = parsed.words if isinstance(parsed, Keywords) else ()
+        return [
+            {"name": name, "score": score, "parts": self._parts(query, words, name, score)}
+            for name, score in self.rank(query, limit)
+        ]
+
+    def nearest(self, name: str, limit: int) -> list[str]:
+        """Visible names that a name nobody has may have meant, best first."""
+        ranked = [found for found, _ in self.rank(name.replace("+", " "), limit)]
+        if ranked:
+            return ranked
+        names = map(self.name, self._listed)
+        near = [other for other in names if abs(len(other) - len(name)) <= 2]
+        return difflib.get_close_matches(name, near, limit)
+
+    def layout(self, base: tuple[str, ...], max_tokens: int) -> Layout:
+        """What is held back if ``base`` is not, and the directory that lists it (TS-4)."""
+        return self._layouts.get_or_make((base, max_tokens), self._lay_out)
+
+    def _lay_out(self, key: tuple[tuple[str, ...], int]) -> Layout:
+        base, max_tokens = key
+        shown = frozenset(base)
+        names, entries = self._corpus.names, self._corpus.entries
+        held_back = [at for at in self._listed if names[at] not in shown]
+        return Layout(
+            tuple(names[at] for at in held_back),
+            directory_text([entries[at] for at in held_back], max_tokens),
+        )
+
+    def _parts(
+        self, query: str, words: Sequence[Word], name: str, score: float
+    ) -> list[dict[str, object]]:
+        layer: list[dict[str, object]] = []
+        if score >= 1:
+            layer = [{"word": query, "field": "layer", "score": float(int(score))}]
+        if score >= NAMED_LAYER:
+            return layer
+        return layer + self._keywords.evidence(words, self._corpus.positions[name])
+
+    def _select(self, whole: str, names: Sequence[str]) -> Named:
+        if found := self.resolve(whole):
+            return Named(((whole, found),))
+        items: list[tuple[str, Positions]] = []
+        for name in names:
+            found = self.resolve(name)
+            listed = None if found else self._resolve_all(iter(name.split()))
+            items += listed or [(name, found)]
+        return Named(tuple(items))
+
+    def _named(self, keywords: Keywords) -> Named | None:
+        """The query as one complete name, or as nothing but complete names."""
+        text = keywords.text
+        if (found := self.resolve(text)) or is_loader(text):
+            return Named(((text, found),))
+        listed = self._resolve_all(keywords.names())
+        return Named(tuple(listed)) if listed else None
+
+    def _resolve_all(self, names: Iterator[str]) -> list[tuple[str, Positions]] | None:
+        """Several names, if every one of them is known."""
+        items: list[tuple[str, Positions]] = []
+        for name in names:
+            found = self.resolve(name)
+            if not found and not is_loader(name):
+                return None
+            items.append((name, found))
+        return items if len(items) > 1 else None
+
+    def _rank(self, keywords: Keywords) -> Ranking:
+        forms = [keywords.text, *(word.text for word in keywords.words if word.compound)]
+        exact = dict.fromkeys(at for form in forms for at in self._by_form(form))
+        return self._keywords.rank(keywords.words, tuple(exact))
+
+    def _by_form(self, text: str) -> Positions:
+        """Tools that a text names in full or in another form (last segment, camelCase, blanks)."""
+        return self.resolve(text) or self._visible_among(
+            self._corpus.tables.compact.get(compact(text), NONE)
+        )
+
+    def _exactly(self, name: str) -> Positions:
+        position = self._corpus.positions.get(name)
+        return self._visible_among(NONE if position is None else (position,))
+
+    def _visible_among(self, positions: Positions) -> Positions:
+        return tuple(at for at in positions if self._mask >> at & 1)
+
+
+def is_loader(name: str) -> bool:
+    """Whether a name means the search itself."""
+    return fold(name) == TOOL_SEARCH

@@ -1,0 +1,181 @@
+from collections.abc import Callable
+
+import pytest
+
+from session_runtime.registry.names import build_wire_names
+from session_runtime.registry.spec import ToolSpec
+from session_runtime.search import (
+    FieldWeights,
+    SearchIndex,
+    build_index,
+    build_steps,
+    index_tools,
+    open_session,
+)
+from tests.search.catalogues import CHAT_BOT_ZH, MUSIC, index_of, tool
+
+
+def names_of(specs: tuple[ToolSpec, ...]) -> list[str]:
+    return [spec.name for spec in specs]
+
+
+@pytest.mark.requirement("INT-6")
+def test_plain_definitions_are_indexed_and_ranked_under_the_names_given() -> None:
+    index = index_tools(
+        [
+            {"name": "Get Weather!", "description": "forecast for a city", "parameters": None},
+            {"name": "b", "description": "news", "parameters": {"type": "object"}},
+        ]
+    )
+    assert [name for name, _ in index.rank("weather", 5)] == ["Get Weather!"]
+    assert open_session(index).search("forecast")["loaded"] == ["Get Weather!"]
+
+
+@pytest.mark.requirement("INT-6")
+def test_no_definition_is_rejected_however_odd() -> None:
+    index = index_tools(
+        [
+            {"name": "a", "description": "first"},
+            {"name": "a", "description": "second"},
+            {},
+            {"name": None, "description": None},
+            {"name": 7, "description": ["x"], "parameters": "no"},
+            {
+                "name": "x" * 300,
+                "parameters": {"properties": {"p": None, "q": 3}, "anyOf": {}, "enum": 1},
+            },
+            {"name": "line\nbreak", "parameters": {"properties": [], "items": [1, None]}},
+            {
+                "name": "\ud800",
+                "description": "\udfff broken",
+                "aliases": "no",
+                "examples": [1, "yes"],
+            },
+        ]
+    )
+    assert index.names == (
+        "a",
+        "unnamed_2",
+        "unnamed_3",
+        "unnamed_4",
+        "x" * 300,
+        "line\nbreak",
+        "\ud800",
+    )
+    assert index.rank("first", 5)[0][0] == "a"
+    assert index.rank("second", 5) == []
+    assert open_session(index).directory.count("\n") == len(index.names) + 1
+
+
+@pytest.mark.requirement("INT-6")
+def test_an_empty_catalogue_can_be_searched() -> None:
+    index = index_tools([])
+    assert index.rank("anything", 5) == []
+    assert open_session(index).search("anything")["not_found"] == ["anything"]
+
+
+@pytest.mark.requirement("TS-8")
+def test_nested_parameters_are_searched_and_malformed_schemas_do_no_harm() -> None:
+    nested = {
+        "type": "object",
+        "properties": {
+            "outer": {
+                "type": "array",
+                "items": {"anyOf": [{"properties": {"zebra": {"enum": ["okapi"]}}}]},
+            },
+            "broken": None,
+        },
+        "$defs": {"D": {"properties": {"gnu": {"description": "like a buffalo"}}}},
+    }
+    index = index_tools(
+        [{"name": "a", "parameters": nested}, {"name": "b", "description": "cattle"}]
+    )
+    for word in ("zebra", "okapi", "gnu", "buffalo"):
+        assert [name for name, _ in index.rank(word, 5)] == ["a"]
+
+
+@pytest.mark.requirement("TS-8")
+def test_a_deeply_nested_schema_is_read_to_a_bound() -> None:
+    schema: dict[str, object] = {"description": "bottom"}
+    for _ in range(5_000):
+        schema = {"type": "array", "items": schema}
+    index = index_tools([{"name": "deep", "parameters": {"properties": {"top": schema}}}])
+    assert index.rank("top", 1)[0][0] == "deep"
+    assert index.rank("bottom", 1) == []
+
+
+def finish(
+    specs: tuple[ToolSpec, ...],
+    slice_s: float,
+    clock: Callable[[], float],
+    previous: SearchIndex | None = None,
+) -> tuple[SearchIndex, int]:
+    names = build_wire_names(names_of(specs), "__")
+    steps = build_steps(specs, names, FieldWeights(), previous, slice_s=slice_s, clock=clock)
+    pauses = 0
+    while True:
+        try:
+            next(steps)
+        except StopIteration as done:
+            return done.value, pauses
+        pauses += 1
+
+
+@pytest.mark.requirement("TS-14")
+def test_building_in_steps_pauses_after_each_slice_and_gives_the_same_index() -> None:
+    ticks = iter(range(1_000_000))
+    stepped, pauses = finish(CHAT_BOT_ZH, 3, lambda: next(ticks))
+    at_once, none = finish(CHAT_BOT_ZH, 3, lambda: 0)
+    assert (pauses > len(CHAT_BOT_ZH) // 3, none) == (True, 0)
+    for query in ("天气", "message", "select:vote.start"):
+        assert (
+            stepped.rank(query, 5) == at_once.rank(query, 5) == index_of(CHAT_BOT_ZH).rank(query, 5)
+        )
+
+
+@pytest.mark.requirement("TS-14")
+def test_a_changed_tool_is_read_anew_and_the_old_index_stays_as_it_was() -> None:
+    old = index_of(MUSIC)
+    changed = (
+        tool("web.search", "Looks for volcanoes"),
+        *(s for s in MUSIC if s.name != "web.search"),
+    )
+    names = build_wire_names(names_of(changed), "__")
+    new = build_index(changed, names, FieldWeights(), previous=old)
+    assert new.rank("volcano", 5) == index_of(changed).rank("volcano", 5) != []
+    assert old.rank("volcano", 5) == []
+    assert old.rank("web", 1)[0][0] == "web.search"
+
+
+@pytest.mark.requirement("TS-14")
+def test_words_of_tools_that_are_gone_do_not_pile_up() -> None:
+    index = index_of(MUSIC)
+    for generation in range(30):
+        specs = tuple(
+            tool(f"t{generation}.tool_{n}", f"only{generation}word{n}") for n in range(30)
+        )
+        index = build_index(
+            specs, build_wire_names(names_of(specs), "__"), FieldWeights(), previous=index
+        )
+    fresh = index_of(specs)
+    assert len(index.corpus.lexicon) < 3 * len(fresh.corpus.lexicon)
+    assert index.rank("tool", 5) == fresh.rank("tool", 5)
+
+
+@pytest.mark.requirement("TS-8")
+def test_a_field_with_weight_zero_is_left_out_of_the_score() -> None:
+    specs = (tool("a.one", "volcano"), tool("b.two", "", {"volcano": ""}))
+    weights = FieldWeights(description=0)
+    index = build_index(specs, build_wire_names(names_of(specs), "__"), weights)
+    assert [name for name, _ in index.rank("volcano", 5)] == ["b.two"]
+
+
+@pytest.mark.requirement("REG-3")
+def test_hints_and_examples_of_an_author_are_searched() -> None:
+    specs = (
+        tool("a.one", "", search_hints=("volcano",)),
+        tool("b.two", "", examples=("when does it erupt",)),
+        tool("c.three", "something else"),
+    )
+    index = index_of(specs)
+    assert [index.rank(word, 1)[0][0] for word in ("volcano", "erupt")] == ["a.one", "b.two"]

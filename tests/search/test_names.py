@@ -1,0 +1,184 @@
+"""Exact names: what a query may call a tool, and what it gets."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from session_runtime.registry.names import build_wire_names
+from session_runtime.registry.spec import ToolSpec
+from session_runtime.search import FieldWeights, build_index, resolve_names
+from tests.search.catalogues import (
+    MUSIC,
+    builds_indexes,
+    catalogues,
+    index_of,
+    ranked,
+    result,
+    session_of,
+    tool,
+    view_of,
+)
+
+
+@pytest.mark.requirement("TS-7")
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select:group.get_member_info",
+        "SELECT: Group.Get_Member_Info ",
+        "select:group__get_member_info",
+        "select:'group.get_member_info'.",
+        'select:"group.get_member_info"',
+        "select:`group.get_member_info`",
+        "group.get_member_info",
+        "GROUP.GET_MEMBER_INFO",
+        "group__get_member_info",
+        "`group.get_member_info`.",
+        '"group.get_member_info"',
+    ],
+)
+def test_a_name_in_full_loads_that_tool_alone(query: str) -> None:
+    assert session_of(*MUSIC).search(query) == result(["group.get_member_info"], total=7)
+
+
+@pytest.mark.requirement("TS-8")
+@pytest.mark.parametrize(
+    "query",
+    [
+        "get_member_info",
+        "getMemberInfo",
+        "get-member-info",
+        "GetMemberInfo please",
+        "get member info",
+        "getmemberinfo",
+        "groupGetMemberInfo",
+        "use group.get_member_info for this",
+    ],
+)
+def test_another_form_of_a_name_comes_first(query: str) -> None:
+    assert ranked(view_of(*MUSIC), query)[0] == "group.get_member_info"
+
+
+@pytest.mark.requirement("TS-8")
+def test_a_form_that_names_several_tools_puts_all_of_them_first() -> None:
+    view = view_of(
+        tool("b.search", "x"),
+        tool("a.search", "x"),
+        tool("search_engine", "search search search"),
+    )
+    assert ranked(view, "search") == ["a.search", "b.search", "search_engine"]
+
+
+@pytest.mark.requirement("TS-7")
+def test_an_alias_names_its_tool() -> None:
+    session = session_of(*MUSIC, tool("clock.now", aliases=("Get-Time", "what time")))
+    assert session.search("get-time") == result(["clock.now"], total=8)
+    assert session.search("select:what time") == result(already=["clock.now"], total=8)
+
+
+@pytest.mark.requirement("TS-7")
+def test_exact_spelling_goes_before_any_case_and_that_before_wire_names_and_aliases() -> None:
+    view = view_of(tool("Foo"), tool("foo"), tool("bar", aliases=("foo", "baz")), tool("b.az"))
+    assert ranked(view, "select:foo") == ["foo"]
+    assert ranked(view, "select:Foo") == ["Foo"]
+    assert ranked(view, "select:FOO") == ["Foo", "foo"]
+    assert ranked(view, "select:baz") == ["bar"]
+
+
+@pytest.mark.requirement("TS-7")
+@pytest.mark.parametrize(
+    "query",
+    [
+        "music.search_songs group.get_member_info end",
+        "music.search_songs, group.get_member_info, end",
+        "music__search_songs\ngroup.get_member_info 'end'",
+    ],
+)
+def test_a_bare_list_of_names_loads_every_one(query: str) -> None:
+    expected = ["music.search_songs", "group.get_member_info", "end"]
+    assert session_of(*MUSIC).search(query) == result(expected, total=7)
+
+
+@pytest.mark.requirement("TS-9")
+def test_a_bare_list_may_name_the_search_itself() -> None:
+    found = session_of(*MUSIC).search("web.search, tool_search")
+    assert found == result(["web.search"], already=["tool_search"], total=7)
+
+
+@pytest.mark.requirement("TS-7")
+def test_among_a_thousand_tools_no_listed_name_is_lost_to_ranking() -> None:
+    specs = [tool(f"server_{n % 20}.do_thing_{n}", "does the thing") for n in range(1000)]
+    names = [spec.name for spec in specs[::167]]
+    assert session_of(*specs, max_results=6).search(" ".join(names)) == result(names, total=1000)
+    cut = session_of(*specs, max_results=4).search(", ".join(names))
+    assert cut == result(names[:4], truncated=True, total=1000)
+
+
+@pytest.mark.requirement("TS-8")
+def test_the_last_segment_finds_its_tool_where_many_share_the_beginning() -> None:
+    specs = [tool(f"mcp__plugin_tools__ask_{n}", "asks another model") for n in range(50)]
+    view = view_of(*specs, tool("mcp__plugin_tools__ask_codex", "asks another model"))
+    assert ranked(view, "ask_codex")[0] == "mcp__plugin_tools__ask_codex"
+
+
+@pytest.mark.requirement("TS-7")
+def test_missing_names_come_back_in_the_spelling_of_the_caller_and_once() -> None:
+    found = session_of(*MUSIC).search("select:Nope, 'end', nope, No.Such-Tool")
+    assert found == result(["end"], not_found=["Nope", "No.Such-Tool"], total=7)
+
+
+@pytest.mark.requirement("TS-7")
+def test_a_name_with_blanks_or_commas_can_be_selected() -> None:
+    odd = tool("azure.List, show and query databases")
+    assert ranked(view_of(odd, *MUSIC), f"select:{odd.name}") == [odd.name]
+    assert ranked(view_of(odd, *MUSIC), "select: end web.search") == ["end", "web.search"]
+
+
+@pytest.mark.requirement("TS-4")
+def test_a_name_can_be_selected_as_the_directory_shows_it() -> None:
+    session = session_of(tool("r&d.list"), tool("x" * 200), base=[])
+    shown = session.directory.split("\n")[1:-1]
+    found = session.search("select:" + ",".join(shown))
+    assert sorted(found["loaded"]) == sorted(session.deferred)
+
+
+@pytest.mark.requirement("TS-7")
+@builds_indexes
+@given(catalogues(), st.sampled_from(["__", "-"]))
+def test_every_tool_is_found_by_name_and_by_wire_name(
+    specs: tuple[ToolSpec, ...], separator: str
+) -> None:
+    names = build_wire_names([spec.name for spec in specs], separator)
+    index = build_index(specs, names, FieldWeights())
+    for spec in specs:
+        assert index.rank(f"select:{spec.name}", 1)[0][0] == spec.name
+        by_wire = [name for name, _ in index.rank(f"select:{names.encode(spec.name)}", 99)]
+        assert spec.name in by_wire
+
+
+@pytest.mark.requirement("TS-3")
+def test_configured_names_resolve_in_order_and_missing_ones_get_the_nearest() -> None:
+    assert resolve_names(view_of(*MUSIC), ["END", "web.search", "end", "sned_message", "qqq"]) == (
+        ("end", "web.search"),
+        {"sned_message": "messages.send_message", "qqq": None},
+    )
+
+
+@pytest.mark.requirement("TS-3")
+def test_a_configured_name_is_not_an_alias_or_wire_name() -> None:
+    view = view_of(*MUSIC, tool("clock.now", aliases=("time",)))
+    resolved, missing = resolve_names(view, ["time", "clock__now"])
+    assert (resolved, list(missing)) == ((), ["time", "clock__now"])
+
+
+@pytest.mark.requirement("TS-2")
+@builds_indexes
+@given(catalogues())
+def test_indexing_a_catalogue_again_with_nothing_changed_reuses_what_it_knew(
+    specs: tuple[ToolSpec, ...],
+) -> None:
+    first = index_of(specs)
+    names = build_wire_names([spec.name for spec in specs], "__")
+    again = build_index(specs, names, FieldWeights(), previous=first)
+    assert again.names == first.names
+    assert again.rank("member info", 5) == first.rank("member info", 5)

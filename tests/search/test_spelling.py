@@ -1,0 +1,51 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from session_runtime.search.spelling import Spelling, spelling_steps
+
+_LETTERS = "abcdefgh"
+_words = st.text(alphabet=_LETTERS, min_size=4, max_size=8)
+
+
+def spelling_of(words: list[str]) -> Spelling:
+    steps = spelling_steps(words)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as done:
+            found: Spelling = done.value
+            return found
+
+
+def one_letter_away(word: str) -> set[str]:
+    cuts = [(word[:at], word[at:]) for at in range(len(word) + 1)]
+    missing = {left + right[1:] for left, right in cuts if right}
+    swapped = {left + right[1] + right[0] + right[2:] for left, right in cuts if len(right) > 1}
+    changed = {left + letter + right[1:] for left, right in cuts if right for letter in _LETTERS}
+    added = {left + letter + right for left, right in cuts for letter in _LETTERS}
+    return (missing | swapped | changed | added) - {word}
+
+
+def test_a_letter_changed_missing_added_or_swapped_is_found() -> None:
+    spelling = spelling_of(["reminder", "message", "weather"])
+    found = [
+        spelling.near(word) for word in ("remidner", "mesage", "weatherr", "wxather", "wether")
+    ]
+    assert found == [["reminder"], ["message"], ["weather"], ["weather"], ["weather"]]
+
+
+def test_short_words_and_two_letters_are_not_corrected() -> None:
+    spelling = spelling_of(["end", "list", "message"])
+    assert [spelling.near(word) for word in ("edn", "lits", "messgaes", "", "天气预报")] == [
+        [],
+        ["list"],
+        [],
+        [],
+        [],
+    ]
+
+
+@given(st.lists(_words, min_size=1, max_size=20, unique=True), _words)
+def test_exactly_the_words_one_letter_away_are_found(words: list[str], asked: str) -> None:
+    near = one_letter_away(asked)
+    assert spelling_of(words).near(asked) == sorted(word for word in words if word in near)

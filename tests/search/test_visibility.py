@@ -1,0 +1,143 @@
+"""A tool that may not be seen leaves no trace."""
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from session_runtime.errors import ToolError
+from session_runtime.registry.names import build_wire_names
+from session_runtime.registry.spec import ToolSpec
+from session_runtime.search import (
+    FieldWeights,
+    SearchIndex,
+    SearchView,
+    ToolSearchSession,
+    build_index,
+    open_session,
+    resolve_names,
+)
+from tests.search.catalogues import MUSIC, builds_indexes, catalogues, index_of, queries, tool
+
+
+@st.composite
+def filtered(draw: st.DrawFn) -> tuple[SearchView, SearchIndex, tuple[ToolSpec, ...]]:
+    """A view on some of the tools of a catalogue, and an index that never saw the others."""
+    specs = draw(catalogues())
+    names = build_wire_names([spec.name for spec in specs], "__")
+    kept = draw(st.lists(st.booleans(), min_size=len(specs), max_size=len(specs)))
+    visible = tuple(spec for spec, keep in zip(specs, kept, strict=True) if keep)
+    mask = sum(1 << at for at, keep in enumerate(kept) if keep)
+    whole = build_index(specs, names, FieldWeights())
+    return whole.view(mask), build_index(visible, names, FieldWeights()), specs
+
+
+def session_on(view: SearchView, base: tuple[str, ...] = ()) -> ToolSearchSession:
+    return ToolSearchSession(view, base=base, max_results=3, directory_max_tokens=60, explain=True)
+
+
+@pytest.mark.requirement("TS-2")
+@builds_indexes
+@given(filtered(), st.lists(queries, min_size=1, max_size=4))
+def test_a_view_ranks_and_explains_as_if_other_tools_did_not_exist(
+    case: tuple[SearchView, SearchIndex, tuple[ToolSpec, ...]], asked: list[str]
+) -> None:
+    view, alone, specs = case
+    for query in (*asked, *(spec.name for spec in specs), *(spec.description for spec in specs)):
+        assert view.rank(query, 99) == alone.rank(query, 99)
+        assert view.explain(query, 99) == alone.view(alone.full_mask).explain(query, 99)
+
+
+@pytest.mark.requirement("TS-2")
+@builds_indexes
+@given(filtered(), st.lists(queries, min_size=1, max_size=4))
+def test_a_session_answers_as_if_other_tools_did_not_exist(
+    case: tuple[SearchView, SearchIndex, tuple[ToolSpec, ...]], asked: list[str]
+) -> None:
+    view, alone, specs = case
+    base = tuple(spec.name for spec in specs[:2])
+    here, there = session_on(view, base), session_on(alone.view(alone.full_mask), base)
+    assert here.directory == there.directory
+    assert (here.exposed, here.deferred) == (there.exposed, there.deferred)
+    for query in asked + [f"select:{spec.name}" for spec in specs]:
+        assert _answer(here, query) == _answer(there, query)
+    assert here.next_turn() == there.next_turn()
+
+
+def _answer(session: ToolSearchSession, query: str) -> object:
+    try:
+        return session.search(query)
+    except ToolError as error:
+        return str(error)
+
+
+@pytest.mark.requirement("TS-2")
+@builds_indexes
+@given(filtered())
+def test_suggestions_know_visible_tools_only(
+    case: tuple[SearchView, SearchIndex, tuple[ToolSpec, ...]],
+) -> None:
+    view, alone, specs = case
+    wanted = [spec.name + "x" for spec in specs]
+    assert resolve_names(view, wanted) == resolve_names(alone.view(alone.full_mask), wanted)
+
+
+@pytest.mark.requirement("TS-2")
+def test_a_forbidden_name_is_answered_like_one_that_does_not_exist() -> None:
+    index = index_of(
+        (*MUSIC, tool("secret.vault", "search songs in the vault", aliases=("vault",)))
+    )
+    permitted = [spec.name for spec in MUSIC]
+    for query in ("select:{}", "{}", "+{}", "find {} now"):
+        answers = []
+        for name in ("secret.vault", "absent.thing"):
+            found = open_session(index, permitted=permitted).search(query.format(name))
+            answers.append(
+                [[text.replace(name, "NAME") for text in found["not_found"]], found["loaded"]]
+            )
+        assert answers[0] == answers[1]
+
+
+@pytest.mark.requirement("PRE-1")
+@builds_indexes
+@given(filtered(), queries)
+def test_a_hidden_prefetched_tool_is_as_good_as_filtered(
+    case: tuple[SearchView, SearchIndex, tuple[ToolSpec, ...]], query: str
+) -> None:
+    view, alone, specs = case
+    whole = index_of(specs)
+    hidden = {spec.name for spec in specs} - set(alone.names)
+    session = ToolSearchSession(
+        whole.view(whole.full_mask), base=(), hidden=hidden, max_results=3, directory_max_tokens=60
+    )
+    there = ToolSearchSession(view, base=(), max_results=3, directory_max_tokens=60)
+    assert session.directory == there.directory
+    assert session.total_deferred == len(alone.names)
+    assert _answer(session, query) == _answer(there, query)
+
+
+@pytest.mark.requirement("TS-14")
+def test_views_of_one_mask_are_one_object_and_old_ones_are_forgotten() -> None:
+    index = index_of([tool(f"tool_{n}") for n in range(60)])
+    first = index.view(0b11)
+    assert index.view(0b11) is first
+    for mask in range(100, 200):
+        index.view(mask)
+    assert index.view(0b11) is not first
+    assert index.view(1 << 60 | 0b11) is index.view(0b11)
+
+
+@pytest.mark.requirement("TS-14")
+def test_sessions_share_the_directory_of_their_view() -> None:
+    index = index_of(MUSIC)
+    sessions = [open_session(index, always_loaded=["end"]) for _ in range(2)]
+    assert sessions[0].directory is sessions[1].directory
+
+
+@pytest.mark.requirement("TS-8")
+def test_the_order_in_which_tools_are_registered_does_not_matter() -> None:
+    specs = [tool(f"s{n % 3}.do_{n}", "the same words in all") for n in range(12)]
+    orders = [index_of(random.Random(seed).sample(specs, len(specs))) for seed in range(3)]
+    ranks = [index.rank("same words do", 12) for index in orders]
+    assert ranks[0] == ranks[1] == ranks[2]
