@@ -1,0 +1,47 @@
+"""Numbers the events of one ask and hands them to its sink; what a slow consumer loses is the sink's."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from session_runtime.types import AskEvent, MessageSent
+
+Emit = Callable[[AskEvent], None]
+
+
+def discard(event: AskEvent) -> None:
+    """A sink for callers who only want the result."""
+    del event
+
+
+class Emitter:
+    """Stamps ``ask_id`` and ``seq``; drops what comes after ``close`` (a handler that outlived it)."""
+
+    def __init__(self, ask_id: str, sink: Emit) -> None:
+        self._ask_id = ask_id
+        self._sink = sink
+        self._seq = 0
+        self._closed = False
+        self._messages: list[str] = []
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """Texts sent to the caller so far, in order."""
+        return tuple(self._messages)
+
+    def send(self, event: AskEvent) -> None:
+        """Deliver one event now; never blocks."""
+        if self._closed:
+            return
+        self._seq += 1
+        self._sink(replace(event, ask_id=self._ask_id, seq=self._seq))
+
+    def message(self, text: str) -> None:
+        """Send a message to the caller and remember it for the result."""
+        if not self._closed:
+            self._messages.append(text)
+            self.send(MessageSent(text=text))
+
+    def finish(self, event: AskEvent) -> None:
+        """Deliver the last event; everything later is dropped (ASK-1)."""
+        self.send(event)
+        self._closed = True

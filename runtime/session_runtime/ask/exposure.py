@@ -1,0 +1,157 @@
+"""What the model may see and call in an ask: the full permitted list, or tool search over it."""
+
+import logging
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
+
+from session_runtime.errors import PermanentError
+from session_runtime.generation import Generation, Permitted, Profile
+from session_runtime.registry.names import TOOL_SEARCH
+from session_runtime.registry.spec import ToolSpec
+from session_runtime.search import SearchGovernor, SearchView, ToolSearchSession, resolve_names
+
+_log = logging.getLogger(__name__)
+
+Rule = Literal["off", "collision", "unsupported", "nothing_deferred", "threshold", "deferred"]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """The tools of one request in wire order, and the same by canonical name (TS-13)."""
+
+    tools: tuple[ToolSpec, ...]
+    by_name: Mapping[str, ToolSpec]
+
+
+class Exposure:
+    """One ask's view of the catalogue; ``rule`` says why tool search is active or not (TS-10)."""
+
+    def __init__(
+        self,
+        generation: Generation,
+        rule: Rule,
+        permitted: Permitted,
+        hidden: frozenset[str],
+        session: ToolSearchSession | None,
+    ) -> None:
+        self.rule = rule
+        self.session = session
+        self.governor = (
+            SearchGovernor(session, generation.settings.skills.tool_search_max_calls)
+            if session is not None
+            else None
+        )
+        self._generation = generation
+        self._permitted = permitted
+        self._hidden = hidden
+
+    @property
+    def full_list_tokens(self) -> int:
+        """What one request with the whole permitted list would cost in schemas, in tokens."""
+        tokens = self._generation.schema_tokens
+        return self._permitted.tokens - sum(tokens[name] for name in self._hidden)
+
+    @property
+    def loaded(self) -> tuple[str, ...]:
+        """Names loaded by tool search so far, in load order."""
+        return self.session.loaded if self.session is not None else ()
+
+    def next_turn(self) -> Turn:
+        """What goes to the model now; makes callable what was loaded in the turn before (TS-6)."""
+        if self.session is None:
+            tools = tuple(spec for spec in self._permitted.tools if spec.name not in self._hidden)
+        else:
+            tools = tuple(self._spec(name) for name in self.session.next_turn())
+        turn = Turn(tools, MappingProxyType({spec.name: spec for spec in tools}))
+        self._check_wire(turn)
+        return turn
+
+    def _spec(self, name: str) -> ToolSpec:
+        if name == TOOL_SEARCH:
+            return self._generation.loader.spec
+        return self._generation.catalog.lookup(name)
+
+    def _check_wire(self, turn: Turn) -> None:
+        """Refuse to send a request that breaks TS-13, whatever the cause."""
+        withholding = self.session is not None
+        if len(turn.by_name) != len(turn.tools):
+            raise PermanentError("a tool would be sent twice", code="internal.exposure")
+        if withholding and self._generation.loader.spec not in turn.tools:
+            raise PermanentError(
+                "tools are withheld but tool_search is not sent", code="internal.exposure"
+            )
+
+
+def open_exposure(
+    generation: Generation, profile: Profile, mask: int, prefetched: Collection[str]
+) -> Exposure:
+    """Open the view of one ask on the permitted tools ``mask``.
+
+    ``prefetched`` are tools whose prefetch succeeded; hidden ones among them vanish from every list,
+    index and count (PRE-1), with tool search or without it (PRE-2).
+    """
+    skills = generation.settings.skills
+    hidden = frozenset(prefetched) if skills.prefetch_tools_hide else frozenset()
+    permitted = generation.permitted.get(mask)
+    view = generation.index.view(mask)
+    rule, session = _decide(generation, profile, mask, view, hidden)
+    return Exposure(generation, rule, permitted, hidden, session)
+
+
+def _decide(
+    generation: Generation,
+    profile: Profile,
+    mask: int,
+    view: SearchView,
+    hidden: frozenset[str],
+) -> tuple[Rule, ToolSearchSession | None]:
+    """Which rule of TS-10 applies, in this order; only the last one opens a session."""
+    skills = generation.settings.skills
+    if not skills.tool_search_enabled:
+        return "off", None
+    if not profile.settings.supports_tool_search:
+        return "unsupported", None
+    if clash := _loader_clash(generation, profile, mask):
+        _log.error(
+            "tool %r takes the name of tool_search: this ask gets the full list; rename the tool",
+            clash,
+        )
+        return "collision", None
+    session = _open_session(generation, view, hidden)
+    if not session.total_deferred:
+        return "nothing_deferred", None
+    if _below_threshold(generation, profile, session):
+        return "threshold", None
+    return "deferred", session
+
+
+def _loader_clash(generation: Generation, profile: Profile, mask: int) -> str | None:
+    position = generation.catalog.position
+    return next((name for name in profile.clashes if mask >> position(name) & 1), None)
+
+
+def _open_session(
+    generation: Generation, view: SearchView, hidden: frozenset[str]
+) -> ToolSearchSession:
+    skills = generation.settings.skills
+    wanted = (*skills.tool_search_always_loaded, *skills.prefetch_tools)
+    base, _ = resolve_names(view, [name for name in wanted if name != TOOL_SEARCH])
+    return ToolSearchSession(
+        view,
+        base=[name for name in base if name not in hidden],
+        hidden=hidden,
+        max_results=skills.tool_search_max_results,
+        directory_max_tokens=skills.tool_search_directory_max_tokens,
+        explain=skills.tool_search_explain,
+    )
+
+
+def _below_threshold(generation: Generation, profile: Profile, session: ToolSearchSession) -> bool:
+    percent = generation.settings.skills.tool_search_threshold_percent
+    window = profile.settings.context_window
+    if not percent or not window:
+        return False
+    deferred = sum(generation.schema_tokens[name] for name in session.deferred)
+    return deferred * 100 < percent * window

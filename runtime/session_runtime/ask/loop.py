@@ -1,0 +1,156 @@
+"""Turn after turn until the ask ends: expose, ask the model, run its calls, decide what comes next."""
+
+import asyncio
+from dataclasses import dataclass, field
+
+from session_runtime.ask.calling import Answered, DeadlineReached, Patience, call_model
+from session_runtime.ask.exposure import Exposure, Turn
+from session_runtime.ask.scope import AskScope
+from session_runtime.ask.transcript import Transcript
+from session_runtime.ask.turn import TurnRun, run_calls
+from session_runtime.generation import Profile
+from session_runtime.models.base import NUDGE, ModelReply, ModelRequest, OnText
+from session_runtime.trace.record import TurnRecord
+from session_runtime.types import ErrorInfo, Message, Outcome, TextDelta, TurnStarted, Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How the loop ended; ``text`` is the last text of the model."""
+
+    outcome: Outcome
+    text: str = ""
+    error: ErrorInfo | None = None
+
+
+@dataclass(slots=True)
+class Progress:
+    """What an ask has done so far; only its loop writes here, its service reads it at the end."""
+
+    usage: Usage = field(default_factory=Usage)
+    turns: list[TurnRecord] = field(default_factory=list)
+    text: str = ""
+    nudges: int = 0
+
+
+class Loop:
+    """The turns of one ask. ``run`` raises the model's TransientError or PermanentError."""
+
+    def __init__(
+        self, scope: AskScope, profile: Profile, exposure: Exposure, transcript: Transcript
+    ) -> None:
+        self._scope = scope
+        self._profile = profile
+        self._exposure = exposure
+        self._transcript = transcript
+        self._limits = scope.generation.settings.ask
+        self.progress = Progress()
+
+    async def run(self) -> Ending:
+        """Take turns until one of them ends the ask (ASK-7, ASK-8)."""
+        for step in range(1, self._limits.max_steps + 1):
+            try:
+                ending = await self._turn(step)
+            except DeadlineReached:
+                return self._limit("deadline", "the time for this request is up")
+            if ending is not None:
+                return ending
+        return self._limit("steps", f"the limit of {self._limits.max_steps} model turns is reached")
+
+    async def _turn(self, step: int) -> Ending | None:
+        turn = self._exposure.next_turn()
+        answered = await self._call_model(step, turn)
+        reply = answered.reply
+        usage = reply.usage or self._estimated(turn, reply)
+        self.progress.usage += usage
+        self.progress.text = reply.text
+        started = asyncio.get_running_loop().time()
+        run = await self._run_calls(turn, reply) if reply.calls else None
+        tools_s = asyncio.get_running_loop().time() - started
+        self._log_turn(step, turn, answered, usage, tools_s, run)
+        return self._after_prose(reply) if run is None else self._after_calls(reply, run)
+
+    async def _call_model(self, step: int, turn: Turn) -> Answered:
+        exposed = tuple(spec.name for spec in turn.tools)
+
+        def on_attempt(attempt: int) -> OnText:
+            self._scope.emitter.send(TurnStarted(step=step, exposed=exposed, attempt=attempt))
+            return lambda text: self._scope.emitter.send(TextDelta(text=text))
+
+        request = ModelRequest(self._transcript.sent, turn.tools, self._profile.names)
+        patience = Patience(self._profile.settings.max_retries)
+        return await call_model(
+            self._profile.model, request, patience, self._scope.deadline, on_attempt
+        )
+
+    async def _run_calls(self, turn: Turn, reply: ModelReply) -> TurnRun:
+        run = await run_calls(self._scope, self._exposure, turn, reply.calls)
+        self._transcript.add_turn(_assistant(reply), run.results)
+        return run
+
+    def _after_calls(self, reply: ModelReply, run: TurnRun) -> Ending | None:
+        if run.ended:
+            return Ending("ended", reply.text)
+        if run.all_refused and self._scope.guard.exhausted:
+            return self._limit(
+                "calls", f"the limit of {self._limits.max_tool_calls} tool calls is reached"
+            )
+        return self._out_of_tokens()
+
+    def _after_prose(self, reply: ModelReply) -> Ending | None:
+        if (
+            self._limits.require_end
+            and self.progress.nudges < self._limits.missing_tool_call_retries
+        ):
+            self.progress.nudges += 1
+            self._transcript.add_nudge(_assistant(reply), NUDGE)
+            return self._out_of_tokens()
+        self._transcript.add_turn(_assistant(reply), ())
+        return Ending("answered", reply.text)
+
+    def _out_of_tokens(self) -> Ending | None:
+        limit = self._limits.max_total_tokens
+        if limit and self.progress.usage.total_tokens >= limit:
+            return self._limit("tokens", f"the limit of {limit} tokens is reached")
+        return None
+
+    def _limit(self, kind: str, message: str) -> Ending:
+        return Ending("limit", self.progress.text, ErrorInfo(f"limit.{kind}", message))
+
+    def _estimated(self, turn: Turn, reply: ModelReply) -> Usage:
+        """Characters over four, tool schemas included, when the provider does not count."""
+        sent = sum(len(str(message.content or "")) for message in self._transcript.sent) // 4
+        written = len(reply.text) + sum(len(call.arguments) for call in reply.calls)
+        return Usage(
+            sent + self._exposed_tokens(turn), written // 4 + 1, model_calls=1, estimated=True
+        )
+
+    def _exposed_tokens(self, turn: Turn) -> int:
+        return sum(self._scope.generation.schema_tokens[spec.name] for spec in turn.tools)
+
+    def _log_turn(
+        self,
+        step: int,
+        turn: Turn,
+        answered: Answered,
+        usage: Usage,
+        tools_s: float,
+        run: TurnRun | None,
+    ) -> None:
+        self.progress.turns.append(
+            TurnRecord(
+                step,
+                tuple(turn.by_name),
+                self._exposed_tokens(turn),
+                answered.attempts,
+                answered.model_s,
+                tools_s,
+                usage,
+                answered.reply.finish_reason,
+                run.records if run is not None else (),
+            )
+        )
+
+
+def _assistant(reply: ModelReply) -> Message:
+    return Message("assistant", reply.text or None, reply.calls, extra=reply.extra)

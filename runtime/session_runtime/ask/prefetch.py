@@ -1,0 +1,53 @@
+"""Runs the prefetch tools before the first turn, in parallel, each in its own time limit (PRE-1)."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from session_runtime.ask.scope import AskScope
+from session_runtime.registry.names import TOOL_SEARCH
+from session_runtime.search import SearchView, resolve_names
+from session_runtime.trace.record import CallRecord, record_call
+from session_runtime.types import NOTHING, ToolResult
+
+NOT_FOUND = "tool.not_found"
+
+
+@dataclass(frozen=True, slots=True)
+class Prefetched:
+    """Texts of those that succeeded in configured order; ``failed`` maps a name to its error code."""
+
+    results: tuple[tuple[str, str], ...] = ()
+    failed: Mapping[str, str] = field(default_factory=dict)
+    records: tuple[CallRecord, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Tools whose prefetch succeeded."""
+        return tuple(name for name, _ in self.results)
+
+
+async def run_prefetch(scope: AskScope, view: SearchView) -> Prefetched:
+    """Call each configured tool that this identity may see once with no arguments.
+
+    A failure is typed and final for this ask: the tool stays visible and can be called (PRE-1).
+    """
+    skills = scope.generation.settings.skills
+    wanted = [name for name in skills.prefetch_tools if name != TOOL_SEARCH]
+    found, missing = resolve_names(view, wanted)
+    deadline = asyncio.get_running_loop().time() + skills.prefetch_timeout_s
+    results = await asyncio.gather(*(_call(scope, name, deadline) for name in found))
+    return Prefetched(
+        tuple((r.name, r.content) for r in results if r.status == "ok"),
+        {
+            **dict.fromkeys(missing, NOT_FOUND),
+            **{r.name: r.error_code or "tool.failed" for r in results if r.status != "ok"},
+        },
+        tuple(record_call(result, NOTHING) for result in results),
+    )
+
+
+async def _call(scope: AskScope, name: str, deadline: float) -> ToolResult:
+    catalog = scope.generation.catalog
+    context = scope.context(f"prefetch:{name}", deadline)
+    return await scope.generation.invoker.invoke(catalog, catalog.lookup(name), NOTHING, context)

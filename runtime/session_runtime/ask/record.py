@@ -1,0 +1,50 @@
+"""The trace record of an ask that ended (OPS-1); what is kept of a single call is decided in ``trace``."""
+
+from datetime import UTC, datetime, timedelta
+
+from session_runtime.ask.run import AskRun
+from session_runtime.search import PROMPT_RULE
+from session_runtime.trace.record import AskRecord, ToolSearchRecord
+from session_runtime.types import AskResult
+
+CHARS_PER_TOKEN = 4
+
+
+def build_record(run: AskRun, result: AskResult, duration_s: float) -> AskRecord:
+    """Everything about one ask that an operator may want to know later; ``duration_s`` is all of it."""
+    turns = tuple(run.progress.turns)
+    elsewhere_s = run.prefetch_s + sum(turn.model_s + turn.tools_s for turn in turns)
+    search = _tool_search(run)
+    directories = search.directory_tokens * len(turns)
+    return AskRecord(
+        ask_id=run.ask_id,
+        started_at=(datetime.now(UTC) - timedelta(seconds=duration_s)).isoformat(),
+        generation=run.generation.number,
+        config_digest=run.generation.digest,
+        model=run.profile.name if run.profile is not None else "",
+        identity=run.request.identity,
+        tool_search=search,
+        prefetch=run.prefetched.records,
+        turns=turns,
+        outcome=result.outcome,
+        error=result.error,
+        usage=result.usage,
+        duration_s=duration_s,
+        daemon_s=max(0.0, duration_s - elsewhere_s),
+        tokens_full_list=(run.exposure.full_list_tokens if run.exposure else 0) * len(turns),
+        tokens_exposed=sum(turn.exposed_tokens for turn in turns) + directories,
+    )
+
+
+def _tool_search(run: AskRun) -> ToolSearchRecord:
+    if run.exposure is None:
+        return ToolSearchRecord(False, "not_reached")
+    session = run.exposure.session
+    if session is None:
+        return ToolSearchRecord(False, run.exposure.rule)
+    return ToolSearchRecord(
+        True,
+        run.exposure.rule,
+        session.total_deferred,
+        (len(PROMPT_RULE) + len(session.directory)) // CHARS_PER_TOKEN,
+    )

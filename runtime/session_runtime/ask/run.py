@@ -1,0 +1,171 @@
+"""One ask from its pinned generation to how it ended; admission and the last event are the service's."""
+
+import asyncio
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from session_runtime.ask.emitter import Emitter
+from session_runtime.ask.exposure import Exposure, open_exposure
+from session_runtime.ask.guards import CallGuard
+from session_runtime.ask.history import repair_history
+from session_runtime.ask.loop import Ending, Loop, Progress
+from session_runtime.ask.notices import prefetch_notices
+from session_runtime.ask.prefetch import Prefetched, run_prefetch
+from session_runtime.ask.prompt import opening_messages, prefetch_message, question_messages
+from session_runtime.ask.scope import AskScope
+from session_runtime.ask.transcript import Transcript
+from session_runtime.errors import RequestError
+from session_runtime.generation import Generation, Profile
+from session_runtime.types import (
+    AskRequest,
+    AskResult,
+    AskStarted,
+    ErrorInfo,
+    Message,
+    Notice,
+    PrefetchFinished,
+)
+
+
+class AskRun:
+    """The state of one running ask; ``result`` may be read whenever it stopped, however it stopped."""
+
+    def __init__(
+        self,
+        ask_id: str,
+        request: AskRequest,
+        generation: Generation,
+        resources: Mapping[str, Any],
+        emitter: Emitter,
+    ) -> None:
+        self.ask_id = ask_id
+        self.request = request
+        self.generation = generation
+        self.profile: Profile | None = None
+        self.prefetched = Prefetched()
+        self.prefetch_s = 0.0
+        self.exposure: Exposure | None = None
+        self._resources = resources
+        self._emitter = emitter
+        self._loop: Loop | None = None
+        self._transcript: Transcript | None = None
+
+    @property
+    def progress(self) -> Progress:
+        """What the loop has done so far; empty before the first turn."""
+        return self._loop.progress if self._loop is not None else Progress()
+
+    async def execute(self) -> Ending:
+        """Check the request, prefetch, expose, loop. Raises RequestError and the model's errors."""
+        check_request(self.request)
+        profile = choose_profile(self.generation, self.request.model)
+        self.profile = profile
+        scope = self._scope()
+        self._emitter.send(AskStarted(generation=self.generation.number, model=profile.name))
+        mask = self.generation.policy.mask(self.request.identity)
+        await self._prefetch(scope, mask)
+        exposure = open_exposure(self.generation, profile, mask, self.prefetched.names)
+        self.exposure = exposure
+        self._transcript = self._open_transcript(exposure)
+        self._loop = Loop(scope, profile, exposure, self._transcript)
+        return await self._loop.run()
+
+    def result(self, ending: Ending) -> AskResult:
+        """Everything the caller gets to know (ASK-1)."""
+        progress = self.progress
+        return AskResult(
+            ask_id=self.ask_id,
+            outcome=ending.outcome,
+            text=ending.text,
+            messages=self._emitter.messages,
+            new_messages=self._transcript.kept if self._transcript is not None else (),
+            usage=progress.usage,
+            steps=len(progress.turns),
+            loaded_tools=self.exposure.loaded if self.exposure is not None else (),
+            generation=self.generation.number,
+            error=ending.error,
+        )
+
+    def _scope(self) -> AskScope:
+        settings = self.generation.settings
+        limit_s = min(settings.runtime.ask_timeout_s, self.request.deadline_s or float("inf"))
+        return AskScope(
+            ask_id=self.ask_id,
+            generation=self.generation,
+            identity=self.request.identity,
+            emitter=self._emitter,
+            guard=CallGuard(settings.ask.max_tool_calls),
+            deadline=asyncio.get_running_loop().time() + limit_s,
+            notices=settings.notices.mode,
+            silent=self.request.silent,
+            keep_arguments=settings.trace.content,
+            resources=self._resources,
+            conversation=self.request.conversation,
+            metadata=self.request.metadata,
+        )
+
+    async def _prefetch(self, scope: AskScope, mask: int) -> None:
+        settings = self.generation.settings
+        if not settings.skills.prefetch_tools:
+            return
+        started = asyncio.get_running_loop().time()
+        self.prefetched = await run_prefetch(scope, self.generation.index.view(mask))
+        self.prefetch_s = asyncio.get_running_loop().time() - started
+        for line in prefetch_notices(settings.notices.mode, self.prefetched.names):
+            self._emitter.send(Notice(text=line))
+        self._emitter.send(
+            PrefetchFinished(ok=self.prefetched.names, failed=self.prefetched.failed)
+        )
+
+    def _open_transcript(self, exposure: Exposure) -> Transcript:
+        directory = exposure.session.directory if exposure.session is not None else None
+        opening = opening_messages(
+            self.generation.snapshot.system_prompt,
+            self.request,
+            directory,
+            prefetch_message(self.prefetched.results),
+        )
+        question = question_messages(self.request)
+        return Transcript((*opening, *repair_history(self.request.history)), question)
+
+
+def check_request(request: AskRequest) -> None:
+    """Raise RequestError for what no generation could answer (ASK-2)."""
+    if (request.text is None) == (not request.messages):
+        raise RequestError("give either text or messages, and exactly one of them")
+    if request.text is not None and not isinstance(request.text, str):
+        raise RequestError(f"text is a {type(request.text).__name__}: give a string")
+    for field, messages in (("messages", request.messages), ("history", request.history)):
+        for at, message in enumerate(messages):
+            if not isinstance(message, Message):
+                raise RequestError(
+                    f"{field}[{at}] is a {type(message).__name__}: give a Message, or make one "
+                    "of its JSON with session_runtime.message_from_json"
+                )
+    if request.text is not None and not request.text.strip():
+        raise RequestError("text is empty: give the question")
+    if request.deadline_s is not None and not request.deadline_s > 0:
+        raise RequestError(f"deadline_s is {request.deadline_s}: give a number of seconds above 0")
+
+
+def choose_profile(generation: Generation, name: str | None) -> Profile:
+    """The named profile or the default one; raises RequestError with the nearest name."""
+    wanted = name or generation.default_profile
+    profile = generation.profiles.get(wanted)
+    if profile is None:
+        near = get_close_matches(wanted, generation.profiles, n=1)
+        hint = (
+            f"; did you mean {near[0]!r}?"
+            if near
+            else f": use one of {sorted(generation.profiles)}"
+        )
+        raise RequestError(
+            f"there is no model profile {wanted!r}{hint}", code="request.unknown_model"
+        )
+    return profile
+
+
+def failure(error: BaseException, code: str, *, retryable: bool, wait_s: float | None) -> Ending:
+    """The ending of an ask that could not go on."""
+    return Ending("failed", "", ErrorInfo(code, str(error), retryable, wait_s))

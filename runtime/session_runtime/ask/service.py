@@ -1,0 +1,170 @@
+"""The one door of every ask: admits it, pins its generation, and makes sure that it ends once (ASK-1)."""
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from session_runtime.ask.emitter import Emit, Emitter, discard
+from session_runtime.ask.loop import Ending
+from session_runtime.ask.record import build_record
+from session_runtime.ask.run import AskRun, failure
+from session_runtime.errors import BusyError, SessionRuntimeError, TransientError
+from session_runtime.generation import Generation, Generations
+from session_runtime.trace.record import AskRecord
+from session_runtime.types import AskEvent, AskFinished, AskRequest, AskResult, ErrorInfo
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Running:
+    """An ask in flight: its task and why it is being cancelled, if it is."""
+
+    task: asyncio.Task[Ending] | None = None
+    cancel_reason: str = field(default="cancelled")
+
+
+class AskService:
+    """Runs asks against the current generation; ``drain`` and ``stop`` end the service.
+
+    ``keep_record`` receives one trace record per ask that ran; it must not block.
+    """
+
+    def __init__(
+        self,
+        generations: Generations,
+        keep_record: Callable[[AskRecord], None],
+        resources: Mapping[str, Any],
+    ) -> None:
+        self._generations = generations
+        self._resources = resources
+        self._keep_record = keep_record
+        self._running: dict[str, _Running] = {}
+        self._draining = False
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    @property
+    def running(self) -> int:
+        """How many asks are in flight."""
+        return len(self._running)
+
+    @property
+    def draining(self) -> bool:
+        """Whether new asks are refused."""
+        return self._draining
+
+    async def ask(self, request: AskRequest, emit: Emit = discard) -> AskResult:
+        """Answer one request; events go to ``emit``, the result last (ASK-1).
+
+        Raises nothing but CancelledError, when the caller cancels; the ask's tools are cancelled
+        first and ``emit`` still gets the last event.
+        """
+        ask_id = f"ask_{secrets.token_hex(10)}"
+        emitter = Emitter(ask_id, _unbreakable(emit))
+        try:
+            self._admit()
+        except BusyError as error:
+            return _finish(emitter, AskResult(ask_id, "failed", error=_busy_info(error)))
+        with self._generations.pin() as generation:
+            return await self._run(ask_id, request, generation, emitter)
+
+    def drain(self) -> None:
+        """Refuse new asks from now on; running ones go on (REL-8)."""
+        self._draining = True
+
+    async def idle(self) -> None:
+        """Wait until no ask is in flight."""
+        await self._idle.wait()
+
+    def cancel_all(self, reason: str) -> None:
+        """Cancel every running ask; each ends as ``cancelled`` with ``reason``."""
+        for running in self._running.values():
+            running.cancel_reason = reason
+            if running.task is not None:
+                running.task.cancel()
+
+    def _admit(self) -> None:
+        if self._draining:
+            raise BusyError("the daemon is stopping: ask another replica", code="busy.draining")
+        limit = self._generations.current.settings.runtime.max_concurrent_asks
+        if len(self._running) >= limit:
+            raise BusyError(
+                f"{limit} asks are running, the most that runtime.max_concurrent_asks allows",
+                code="busy.capacity",
+            )
+
+    async def _run(
+        self, ask_id: str, request: AskRequest, generation: Generation, emitter: Emitter
+    ) -> AskResult:
+        run = AskRun(ask_id, request, generation, self._resources, emitter)
+        started = asyncio.get_running_loop().time()
+        running = self._running[ask_id] = _Running()
+        self._idle.clear()
+        ending = Ending("cancelled", "", ErrorInfo("cancelled.caller", "the caller went away"))
+        try:
+            ending = await _supervise(run, running)
+        finally:
+            del self._running[ask_id]
+            if not self._running:
+                self._idle.set()
+            duration_s = asyncio.get_running_loop().time() - started
+            result = _finish(emitter, run.result(ending))
+            self._keep_record(build_record(run, result, duration_s))
+        return result
+
+
+async def _supervise(run: AskRun, running: _Running) -> Ending:
+    """Run the ask in a task of its own, so that cancelling it is not cancelling its caller."""
+    task = running.task = asyncio.create_task(_execute(run), name=run.ask_id)
+    try:
+        await asyncio.wait([task])
+    except asyncio.CancelledError:
+        task.cancel()
+        await asyncio.wait([task])
+        raise
+    if task.cancelled():
+        return Ending("cancelled", "", ErrorInfo("cancelled.operator", running.cancel_reason))
+    return task.result()
+
+
+async def _execute(run: AskRun) -> Ending:
+    """Turn every failure into an ending: the one place where an ask may fail in unforeseen ways."""
+    try:
+        return await run.execute()
+    except TransientError as error:
+        return failure(error, error.code, retryable=True, wait_s=error.retry_after_s)
+    except SessionRuntimeError as error:
+        return failure(error, error.code, retryable=False, wait_s=None)
+    except Exception:  # noqa: BLE001 - a fault of ours must end the ask, not the backend (ASK-1)
+        _log.exception("ask %s failed inside the runtime", run.ask_id)
+        return Ending(
+            "failed", "", ErrorInfo("internal", "the runtime failed; its log has the details")
+        )
+
+
+def _finish(emitter: Emitter, result: AskResult) -> AskResult:
+    emitter.finish(AskFinished(result=result))
+    return result
+
+
+def _busy_info(error: BusyError) -> ErrorInfo:
+    return ErrorInfo(error.code, str(error), retryable=True, retry_after_s=error.retry_after_s)
+
+
+def _unbreakable(emit: Emit) -> Emit:
+    """A sink that cannot break the ask: its first exception is logged, later events still go to it."""
+    told: list[bool] = []
+
+    def guarded(event: AskEvent) -> None:
+        try:
+            emit(event)
+        except Exception:  # noqa: BLE001 - the embedding program's code must not break the ask
+            if not told:
+                _log.exception("the emit function failed at %s; the ask goes on", event.type)
+            told.append(True)
+
+    return guarded

@@ -1,0 +1,42 @@
+"""The messages of one ask as they grow; nothing that was sent is ever changed or moved."""
+
+from collections.abc import Iterable, Sequence
+
+from session_runtime.types import Message, ToolResult
+
+
+class Transcript:
+    """What the model has been shown, and the part of it that the caller keeps as history.
+
+    ``opening`` (prompt, directory, prefetch, earlier history) is only sent; ``question`` and all
+    turns are also returned as ``new_messages`` (ASK-1). A nudge is sent but never kept.
+    """
+
+    def __init__(self, opening: Iterable[Message], question: Iterable[Message]) -> None:
+        self._kept = list(question)
+        self._sent = [*opening, *self._kept]
+
+    @property
+    def sent(self) -> tuple[Message, ...]:
+        """All messages for the next model request, oldest first."""
+        return tuple(self._sent)
+
+    @property
+    def kept(self) -> tuple[Message, ...]:
+        """The question and the turns so far."""
+        return tuple(self._kept)
+
+    def add_turn(self, reply: Message, results: Sequence[ToolResult]) -> None:
+        """Append a reply and the one result of each of its calls, in call order (ASK-4)."""
+        turn = [reply, *(result_message(result) for result in results)]
+        self._sent += turn
+        self._kept += turn
+
+    def add_nudge(self, reply: Message, nudge: str) -> None:
+        """Append prose that was not accepted and why; neither is kept as history."""
+        self._sent += [reply, Message("user", nudge)]
+
+
+def result_message(result: ToolResult) -> Message:
+    """The message that carries a result back to the model."""
+    return Message("tool", result.content, tool_call_id=result.call_id)

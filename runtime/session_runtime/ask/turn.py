@@ -1,0 +1,261 @@
+"""The calls of one reply: prepare each in order, run what may run, answer every one (ASK-4)."""
+
+import asyncio
+import difflib
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from session_runtime.ask.arguments import ArgumentFault, Arguments, parse_arguments
+from session_runtime.ask.exposure import Exposure, Turn
+from session_runtime.ask.guards import Refused
+from session_runtime.ask.notices import call_notices
+from session_runtime.ask.scope import AskScope
+from session_runtime.registry.names import END, TOOL_SEARCH
+from session_runtime.registry.spec import ToolSpec
+from session_runtime.search import SearchGovernor
+from session_runtime.trace.record import CallRecord, SearchRecord, record_call
+from session_runtime.types import (
+    JsonObject,
+    ToolCall,
+    ToolFinished,
+    ToolResult,
+    ToolsLoaded,
+    ToolStarted,
+)
+from session_runtime.types import Notice as NoticeEvent
+
+CANCEL_GRACE_S = 2.0
+NAMES_IN_REFUSAL = 12
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A call that may run: exposed, readable, within limits."""
+
+    call: ToolCall
+    spec: ToolSpec
+    arguments: JsonObject
+    warning: str | None = None
+    repairs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRun:
+    """All results in call order; ``ended`` if the model called ``end`` alone and it succeeded."""
+
+    results: tuple[ToolResult, ...]
+    records: tuple[CallRecord, ...]
+    ended: bool = False
+    all_refused: bool = False
+
+
+async def run_calls(
+    scope: AskScope, exposure: Exposure, turn: Turn, calls: Sequence[ToolCall]
+) -> TurnRun:
+    """Answer every call of one reply exactly once.
+
+    Searches are answered first; the other calls run concurrently. Cancelling cancels the running
+    tools and waits for them for at most CANCEL_GRACE_S seconds.
+    """
+    prepared = [_prepare(scope, exposure, turn, calls, call) for call in calls]
+    ready = [item for item in prepared if isinstance(item, Ready)]
+    for line in call_notices(scope.notices, scope.silent, [item.spec for item in ready]):
+        scope.emitter.send(NoticeEvent(text=line))
+    for item in ready:
+        scope.emitter.send(
+            ToolStarted(call_id=item.call.id, name=item.spec.name, arguments=item.arguments)
+        )
+    finished = _search_all(scope, exposure, ready) | await _run_all(scope, ready)
+    results = tuple(
+        finished[item.call.id] if isinstance(item, Ready) else item for item in prepared
+    )
+    for result in results:
+        if result.call_id not in finished:
+            _report_finished(scope, result)
+    return TurnRun(
+        results,
+        tuple(_record(scope, item, result) for item, result in zip(prepared, results, strict=True)),
+        ended=any(item.spec.name == END for item in ready) and results[0].status == "ok",
+        all_refused=not ready,
+    )
+
+
+def _prepare(
+    scope: AskScope, exposure: Exposure, turn: Turn, calls: Sequence[ToolCall], call: ToolCall
+) -> Ready | ToolResult:
+    spec = turn.by_name.get(call.name)
+    if spec is None:
+        return _refused(call, *_why_not_exposed(exposure, turn, call.name))
+    if spec.name == END and len(calls) > 1:
+        return _refused(
+            call,
+            "tool.end_not_alone",
+            "end was not carried out because other calls stood beside it; they were handled. "
+            "Read their results, then call end alone if nothing is left to do",
+        )
+    parsed = parse_arguments(call.arguments, spec.parameters)
+    if isinstance(parsed, ArgumentFault):
+        return ToolResult(
+            call.id,
+            call.name,
+            "error",
+            f"{call.name} was not run: {parsed.problem}. Call it again with a JSON object.",
+            error_code="tool.invalid_arguments",
+        )
+    return _admit(scope, call, spec, parsed)
+
+
+def _admit(
+    scope: AskScope, call: ToolCall, spec: ToolSpec, parsed: Arguments
+) -> Ready | ToolResult:
+    if spec.name == TOOL_SEARCH and spec.origin == "virtual":
+        problems = scope.generation.loader.check.problems(parsed.values)
+        if problems:
+            return ToolResult(
+                call.id,
+                call.name,
+                "error",
+                f"tool_search was not run: {'; '.join(problems)}.",
+                error_code="tool.invalid_arguments",
+            )
+        return Ready(call, spec, parsed.values, repairs=parsed.repairs)
+    decision = scope.guard.admit(spec.name, parsed.values)
+    if isinstance(decision, Refused):
+        return _refused(call, decision.code, decision.reason)
+    return Ready(call, spec, parsed.values, decision.warning, parsed.repairs)
+
+
+def _why_not_exposed(exposure: Exposure, turn: Turn, name: str) -> tuple[str, str]:
+    """A refusal that names only what this identity may know and call now (TS-13, RTE-11).
+
+    A forbidden name and one that does not exist take the same path to the same words.
+    """
+    if exposure.session is not None and name in exposure.session.deferred:
+        return (
+            "tool.not_loaded",
+            f"{name} is not loaded in this turn. Call tool_search with the query "
+            f"'select:{name}', then call {name} in the next turn",
+        )
+    near = difflib.get_close_matches(name, turn.by_name, n=3, cutoff=0.6)
+    now = near or list(turn.by_name)[:NAMES_IN_REFUSAL]
+    label = "Similar tools that can be called now" if near else "Tools that can be called now"
+    return "tool.unknown", f"there is no tool named {name[:80]!r} here. {label}: {', '.join(now)}"
+
+
+def _refused(call: ToolCall, code: str, reason: str) -> ToolResult:
+    return ToolResult(call.id, call.name, "refused", f"{reason}.", error_code=code)
+
+
+def _search_all(
+    scope: AskScope, exposure: Exposure, ready: Sequence[Ready]
+) -> dict[str, ToolResult]:
+    if exposure.governor is None:
+        return {}
+    return {
+        item.call.id: _search(scope, exposure.governor, item)
+        for item in ready
+        if item.spec.origin == "virtual"
+    }
+
+
+def _search(scope: AskScope, governor: SearchGovernor, item: Ready) -> ToolResult:
+    reply = governor.answer(item.arguments["query"], item.arguments.get("max_results"))
+    if reply.loaded:
+        scope.emitter.send(ToolsLoaded(names=reply.loaded))
+    result = ToolResult(
+        item.call.id,
+        item.spec.name,
+        "refused" if reply.refused else "ok",
+        reply.content,
+        error_code=reply.error_code,
+    )
+    _report_finished(scope, result)
+    return result
+
+
+async def _run_all(scope: AskScope, ready: Sequence[Ready]) -> dict[str, ToolResult]:
+    tasks = {
+        item.call.id: asyncio.create_task(_run(scope, item), name=f"tool {item.spec.name}")
+        for item in ready
+        if item.spec.origin != "virtual"
+    }
+    if not tasks:
+        return {}
+    remaining = max(0.0, scope.deadline - asyncio.get_running_loop().time())
+    try:
+        await asyncio.wait(tasks.values(), timeout=remaining + CANCEL_GRACE_S)
+    finally:
+        await _cancel_running(tasks)
+    return {
+        call_id: task.result() if task.done() and not task.cancelled() else _cut_off(task, call_id)
+        for call_id, task in tasks.items()
+    }
+
+
+async def _cancel_running(tasks: Mapping[str, asyncio.Task[ToolResult]]) -> None:
+    running = [task for task in tasks.values() if not task.done()]
+    for task in running:
+        task.cancel()
+    if running:
+        _, stuck = await asyncio.wait(running, timeout=CANCEL_GRACE_S)
+        for task in stuck:
+            _log.error("%s ignores cancelling and is left running", task.get_name())
+
+
+def _cut_off(task: asyncio.Task[ToolResult], call_id: str) -> ToolResult:
+    return ToolResult(
+        call_id,
+        task.get_name().removeprefix("tool "),
+        "error",
+        "The call was cut off when the time for this request was up; it may have taken effect.",
+        error_code="limit.deadline",
+    )
+
+
+async def _run(scope: AskScope, item: Ready) -> ToolResult:
+    result = await scope.generation.invoker.invoke(
+        scope.generation.catalog, item.spec, item.arguments, scope.context(item.call.id)
+    )
+    if item.warning is not None:
+        result = replace(result, content=f"{result.content}\n{item.warning}")
+    _report_finished(scope, result)
+    return result
+
+
+def _report_finished(scope: AskScope, result: ToolResult) -> None:
+    scope.emitter.send(
+        ToolFinished(
+            call_id=result.call_id,
+            name=result.name,
+            status=result.status,
+            error_code=result.error_code,
+        )
+    )
+
+
+def _record(scope: AskScope, item: Ready | ToolResult, result: ToolResult) -> CallRecord:
+    if isinstance(item, ToolResult):
+        return record_call(result, None)
+    return record_call(
+        result,
+        item.arguments if scope.keep_arguments else None,
+        repairs=item.repairs,
+        search=_search_record(item, result) if item.spec.origin == "virtual" else None,
+    )
+
+
+def _search_record(item: Ready, result: ToolResult) -> SearchRecord:
+    query = str(item.arguments["query"])
+    if result.status != "ok":
+        return SearchRecord(query)
+    found = json.loads(result.content)
+    return SearchRecord(
+        query,
+        tuple(found["loaded"]),
+        tuple(found["already_loaded"]),
+        tuple(found["not_found"]),
+        found["truncated"],
+    )

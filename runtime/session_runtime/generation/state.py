@@ -1,0 +1,107 @@
+"""What a generation consists of; all of it is shared by the asks that pin it and read-only."""
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from session_runtime.config.load import ConfigSnapshot
+from session_runtime.config.models import ModelProfile
+from session_runtime.config.settings import Settings
+from session_runtime.models.base import Model
+from session_runtime.registry.catalog import Catalog
+from session_runtime.registry.invoke.pipeline import Invoker
+from session_runtime.registry.names import WireNames
+from session_runtime.registry.policy import Policy
+from session_runtime.registry.schema import ArgumentCheck
+from session_runtime.registry.spec import ToolSpec
+from session_runtime.search import SearchIndex
+
+MASKS_KEPT = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A model profile ready for use; ``names`` is fixed by its separator (ASK-12).
+
+    ``clashes`` are tools that would be taken for the loader under that separator (TS-10).
+    """
+
+    name: str
+    settings: ModelProfile
+    model: Model
+    names: WireNames
+    clashes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Loader:
+    """The virtual ``tool_search`` tool and the check of its arguments."""
+
+    spec: ToolSpec
+    check: ArgumentCheck
+
+
+@dataclass(frozen=True, slots=True)
+class Permitted:
+    """What one permission mask leaves of the catalogue, in its order.
+
+    ``tokens`` estimates what sending all their schemas costs.
+    """
+
+    tools: tuple[ToolSpec, ...]
+    tokens: int
+
+
+class PermittedLists:
+    """Permitted tools by mask, computed once each; the least recently used of many is forgotten."""
+
+    def __init__(self, catalog: Catalog, schema_tokens: Mapping[str, int]) -> None:
+        self._catalog = catalog
+        self._schema_tokens = schema_tokens
+        self._by_mask: OrderedDict[int, Permitted] = OrderedDict()
+
+    def get(self, mask: int) -> Permitted:
+        """The permitted tools of a mask."""
+        found = self._by_mask.get(mask)
+        if found is None:
+            found = self._by_mask[mask] = self._compute(mask)
+            if len(self._by_mask) > MASKS_KEPT:
+                self._by_mask.popitem(last=False)
+        self._by_mask.move_to_end(mask)
+        return found
+
+    def _compute(self, mask: int) -> Permitted:
+        specs = self._catalog.specs
+        tools = tuple(spec for position, spec in enumerate(specs) if mask >> position & 1)
+        return Permitted(tools, sum(self._schema_tokens[spec.name] for spec in tools))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Generation:
+    """One configuration in force; everything in it is shared and read-only.
+
+    ``schema_tokens`` estimates what each tool's schema costs in a request, in tokens; ``held_models``
+    and ``held_sources`` are the keys of the shared resources that it keeps open; ``warnings`` tell
+    operators what was configured without effect.
+    """
+
+    number: int
+    digest: str
+    snapshot: ConfigSnapshot
+    catalog: Catalog
+    policy: Policy
+    index: SearchIndex
+    profiles: Mapping[str, Profile]
+    default_profile: str
+    loader: Loader
+    schema_tokens: Mapping[str, int]
+    permitted: PermittedLists
+    invoker: Invoker
+    held_models: tuple[str, ...]
+    held_sources: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in force."""
+        return self.snapshot.settings

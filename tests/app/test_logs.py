@@ -1,0 +1,33 @@
+"""Log lines that no message can break out of."""
+
+import json
+import logging
+
+import pytest
+
+from session_runtime.app.logs import JsonLines, TextLines
+
+EVIL = "tool 'x\n2026-01-01 fake line' \x1b[31mred"
+
+
+def record(message: str) -> logging.LogRecord:
+    return logging.LogRecord("session_runtime.x", logging.ERROR, "f", 1, "%s", (message,), None)
+
+
+@pytest.mark.requirement("SEC-4a")
+def test_a_message_cannot_start_a_line_or_speak_to_the_terminal() -> None:
+    line = TextLines().format(record(EVIL))
+    assert line.isprintable()
+    assert line.endswith(r"session_runtime.x: tool 'x\n2026-01-01 fake line' \x1b[31mred")
+
+
+@pytest.mark.requirement("SEC-4a")
+def test_as_json_it_is_one_line_with_its_parts() -> None:
+    line = JsonLines().format(record(EVIL))
+    assert "\n" not in line
+    parsed = json.loads(line)
+    assert (parsed["level"], parsed["logger"], parsed["message"]) == (
+        "error",
+        "session_runtime.x",
+        EVIL,
+    )

@@ -1,0 +1,97 @@
+"""How argument text becomes an object: what is repaired, and what is refused."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from session_runtime.ask.arguments import ArgumentFault, Arguments, parse_arguments
+
+ANY_OBJECT = {"type": "object"}
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@pytest.mark.requirement("ASK-5")
+@pytest.mark.parametrize(
+    ("raw", "values", "repairs"),
+    [
+        ('{"q": "a"}', {"q": "a"}, ()),
+        ("", {}, ()),
+        ("  ", {}, ()),
+        ("null", {}, ()),
+        ('```json\n{"q": 1}\n```', {"q": 1}, ("code fence",)),
+        ('{"q": [1, 2,], }', {"q": [1, 2]}, ("trailing comma",)),
+        ('{"q": "a,}",}', {"q": "a,}"}, ("trailing comma",)),
+        ('"{\\"pattern\\": \\"*\\"}"', {"pattern": "*"}, ("double encoding",)),
+    ],
+)
+def test_text_that_needs_no_guess_becomes_an_object(
+    raw: str, values: object, repairs: tuple[str, ...]
+) -> None:
+    assert parse_arguments(raw, ANY_OBJECT) == Arguments(values, repairs)
+
+
+@pytest.mark.requirement("ASK-5")
+@pytest.mark.parametrize(
+    ("raw", "says"),
+    [
+        ('{"q": "a"', "not valid JSON"),
+        ('query = """x"""', "not valid JSON"),
+        ('{"a": 1} extra', "not valid JSON"),
+        ("{'a': 1}", "not valid JSON"),
+        ('{"a": NaN}', "NaN is not a JSON number"),
+        ('{"a": 1, "a": 2}', "the key 'a' is given twice"),
+        ("[1]", "must be a JSON object, not an array"),
+        ("7", "must be a JSON object, not a number"),
+        ("true", "must be a JSON object, not a boolean"),
+        ('"plain words"', "not valid JSON"),
+        ('"\\"{}\\""', "must be a JSON object, not a string"),
+        ("[" * 100_000, "nested too deeply"),
+        ('{"a": "' + "x" * 1_000_001 + '"}', "at most 1000000"),
+        ('{"a": ' + "9" * 5000 + "}", "not valid JSON"),
+    ],
+)
+def test_text_that_would_need_a_guess_is_refused_with_the_problem(raw: str, says: str) -> None:
+    fault = parse_arguments(raw, ANY_OBJECT)
+    assert isinstance(fault, ArgumentFault)
+    assert says in fault.problem
+
+
+@pytest.mark.requirement("ASK-5")
+def test_a_field_is_unwrapped_once_only_where_the_schema_wants_an_object_or_array() -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            "fields": {"type": "object"},
+            "ids": {"type": "array"},
+            "note": {"type": "string"},
+        },
+    }
+    given_values = {"fields": '{"a": 1}', "ids": "[1, 2]", "note": '{"keep": "me"}', "x": "[3]"}
+    assert parse_arguments(json.dumps(given_values), schema) == Arguments(
+        {"fields": {"a": 1}, "ids": [1, 2], "note": '{"keep": "me"}', "x": "[3]"},
+        ("double encoding of 'fields'", "double encoding of 'ids'"),
+    )
+
+
+@pytest.mark.requirement("ASK-5")
+def test_a_field_of_the_wrong_kind_inside_its_string_is_left_for_the_schema_check() -> None:
+    schema = {"type": "object", "properties": {"fields": {"type": "object"}}}
+    assert parse_arguments('{"fields": "[1]"}', schema) == Arguments({"fields": "[1]"})
+
+
+@pytest.mark.requirement("ASK-5")
+@given(st.dictionaries(st.text(), JSON_VALUES))
+def test_valid_json_objects_come_through_unchanged(values: dict[str, object]) -> None:
+    assert parse_arguments(json.dumps(values), ANY_OBJECT) == Arguments(values)
+
+
+@pytest.mark.requirement("ASK-5")
+@given(st.text())
+def test_no_text_makes_the_parser_fail(raw: str) -> None:
+    assert isinstance(parse_arguments(raw, ANY_OBJECT), Arguments | ArgumentFault)

@@ -1,0 +1,70 @@
+"""Limits of an ask: each ends it with an outcome of its own."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support import HANGS, ask, calls, opened, says, scripted, tool_folder, write_handler
+
+SEARCH_OFF = "[skills]\nprefetch_tools = []\n"
+
+
+@pytest.mark.requirement("ASK-8")
+async def test_steps_run_out_with_a_typed_outcome(tmp_path: Path) -> None:
+    write_handler(tmp_path / "tools", "poll")
+    replies = [calls(("poll", {"n": n})) for n in range(5)]
+    limits = "[ask]\nmax_steps = 3\n"
+    async with opened(
+        tmp_path, tool_folder(tmp_path) + SEARCH_OFF + limits + scripted(tmp_path, *replies)
+    ) as runtime:
+        asked = await ask(runtime, "go")
+    assert (asked.result.outcome, asked.result.steps) == ("limit", 3)
+    assert asked.result.error is not None
+    assert asked.result.error.code == "limit.steps"
+
+
+@pytest.mark.requirement("ASK-8")
+async def test_calling_on_after_the_call_limit_ends_the_ask(tmp_path: Path) -> None:
+    write_handler(tmp_path / "tools", "poll")
+    replies = [calls(("poll", {"n": n})) for n in range(5)]
+    limits = "[ask]\nmax_tool_calls = 2\n"
+    async with opened(
+        tmp_path, tool_folder(tmp_path) + SEARCH_OFF + limits + scripted(tmp_path, *replies)
+    ) as runtime:
+        asked = await ask(runtime, "go")
+    assert asked.result.error is not None
+    assert (asked.result.outcome, asked.result.error.code) == ("limit", "limit.calls")
+    assert asked.result.steps == 3
+
+
+@pytest.mark.requirement("ASK-8")
+async def test_tokens_run_out_with_a_typed_outcome(tmp_path: Path) -> None:
+    write_handler(tmp_path / "tools", "poll")
+    replies = [calls(("poll", {"n": n})) for n in range(5)]
+    limits = "[ask]\nmax_total_tokens = 1\n"
+    async with opened(
+        tmp_path, tool_folder(tmp_path) + SEARCH_OFF + limits + scripted(tmp_path, *replies)
+    ) as runtime:
+        asked = await ask(runtime, "go")
+    assert asked.result.error is not None
+    assert (asked.result.error.code, asked.result.steps) == ("limit.tokens", 1)
+    assert asked.result.usage.estimated
+
+
+@pytest.mark.requirement("ASK-8")
+async def test_the_deadline_ends_a_hanging_tool_and_the_ask(tmp_path: Path) -> None:
+    write_handler(tmp_path / "tools", "hang", code=HANGS)
+    write_handler(tmp_path / "tools", "quick")
+    script = scripted(tmp_path, calls(("hang", {}), ("quick", {})), says("never"))
+    cancelled: list[str] = []
+    async with opened(
+        tmp_path,
+        tool_folder(tmp_path) + SEARCH_OFF + script,
+        resources={"cancelled": cancelled},
+    ) as runtime:
+        asked = await ask(runtime, "go", deadline_s=0.3)
+    assert asked.result.error is not None
+    assert (asked.result.outcome, asked.result.error.code) == ("limit", "limit.deadline")
+    assert len(cancelled) == 1
+    assert [m.role for m in asked.result.new_messages] == ["user", "assistant", "tool", "tool"]
+    assert '{"got":{}}' in [m.content for m in asked.result.new_messages]

@@ -1,0 +1,114 @@
+"""What tests of whole asks share: handler folders, configurations, and a collected ask."""
+
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from session_runtime import AskEvent, AskRequest, AskResult, Runtime
+
+ECHO = "def execute(args, context):\n    return {'got': args}\n"
+HANGS = """
+import asyncio
+
+async def execute(args, context):
+    context.progress(1, 2, "half")
+    try:
+        await asyncio.Event().wait()
+    finally:
+        context.resources["cancelled"].append(context.call_id)
+"""
+
+
+def write_handler(
+    root: Path,
+    name: str,
+    *,
+    description: str = "",
+    parameters: Mapping[str, Any] | None = None,
+    runtime: Mapping[str, Any] | None = None,
+    code: str = ECHO,
+) -> Path:
+    """Put a handler folder for the canonical ``name`` under ``root``."""
+    folder = root.joinpath(*name.split("."))
+    folder.mkdir(parents=True)
+    config: dict[str, Any] = {
+        "type": "function",
+        "function": {
+            "name": name,
+            "description": description or f"Does {name}.",
+            "parameters": parameters or {"type": "object", "properties": {}},
+        },
+    }
+    if runtime is not None:
+        config["runtime"] = dict(runtime)
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    (folder / "handler.py").write_text(code, encoding="utf-8")
+    return folder
+
+
+def write_config(folder: Path, text: str) -> Path:
+    """Write a configuration file whose trace stays out of the way."""
+    path = folder / "config.toml"
+    path.write_text(f"{text}\n[trace]\nenabled = false\n", encoding="utf-8")
+    return path
+
+
+def chat_profile(base_url: str, **extra: object) -> str:
+    """A default model profile ``main`` that speaks to an upstream."""
+    settings = {"wire": "chat", "base_url": base_url, "model": "m", "max_retries": 0, **extra}
+    lines = [f"{key} = {json.dumps(value)}" for key, value in settings.items()]
+    return "\n".join(["[models.main]", *lines, ""])
+
+
+@asynccontextmanager
+async def opened(folder: Path, text: str, **options: Any) -> AsyncIterator[Runtime]:
+    """Open a runtime on a configuration text, shielded from this process's environment."""
+    async with Runtime.open(write_config(folder, text), env={}, **options) as runtime:
+        yield runtime
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A finished ask: its result and every event."""
+
+    result: AskResult
+    events: list[AskEvent]
+
+    def of(self, kind: type[AskEvent]) -> list[Any]:
+        """The events of one kind."""
+        return [event for event in self.events if isinstance(event, kind)]
+
+
+async def ask(runtime: Runtime, request: AskRequest | str, **fields: Any) -> Asked:
+    """Ask and gather the events."""
+    events: list[AskEvent] = []
+    if isinstance(request, str):
+        request = AskRequest(request, **fields)
+    result = await runtime.ask(request, emit=events.append)
+    return Asked(result, events)
+
+
+def scripted(folder: Path, *replies: Mapping[str, Any]) -> str:
+    """A default profile that plays these replies to every question, one per turn."""
+    script = folder / "script.json"
+    script.write_text(json.dumps({"replies": list(replies)}), encoding="utf-8")
+    return '[models.main]\nwire = "scripted"\nscript = "script.json"\nmax_retries = 0\n'
+
+
+def says(text: str) -> dict[str, Any]:
+    """A reply of text alone."""
+    return {"text": text}
+
+
+def calls(*wanted: tuple[str, Mapping[str, Any] | str], text: str = "") -> dict[str, Any]:
+    """A reply that calls tools: pairs of name and arguments."""
+    made = [{"name": name, "arguments": arguments} for name, arguments in wanted]
+    return {"text": text, "calls": made}
+
+
+def tool_folder(folder: Path) -> str:
+    """The configuration that uses the handlers written below ``folder / "tools"``."""
+    return f'[handlers]\npaths = ["{folder / "tools"}"]\n'
