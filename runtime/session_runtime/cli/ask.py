@@ -1,0 +1,72 @@
+"""``ask``: one ask in this process, without a daemon."""
+
+import asyncio
+import importlib
+import sys
+from typing import Literal, cast
+
+import click
+
+from session_runtime.cli import exits
+from session_runtime.cli.opening import opened
+from session_runtime.cli.options import config_option, identity_of, identity_options, json_option
+from session_runtime.cli.report import EventReport, Report, ResultReport, TextReport
+from session_runtime.transports.outbox import Outbox
+from session_runtime.types import AskRequest, AskResult, Identity
+
+Form = Literal["text", "json", "events"]
+
+
+@click.command(name="ask", epilog=exits.TABLE)
+@click.argument("text")
+@config_option
+@json_option
+@click.option("--events", is_flag=True, help="Print every event as one line of JSON.")
+@click.option("--model", metavar="NAME", help="The model profile to use.")
+@identity_options
+def command(
+    text: str,
+    config: str | None,
+    as_json: bool,
+    events: bool,
+    model: str | None,
+    user: str | None,
+    roles: tuple[str, ...],
+    channel: str | None,
+    group: str | None,
+) -> int:
+    """Ask TEXT once, in this process; no daemon is needed."""
+    if as_json and events:
+        raise click.UsageError("--json and --events exclude each other.")
+    identity = identity_of(user, roles, channel, group) or Identity()
+    request = AskRequest(text, identity=identity, model=model)
+    form: Form = "json" if as_json else "events" if events else "text"
+    return exits.of_result(asyncio.run(_ask(request, config, _report(form))))
+
+
+async def _ask(request: AskRequest, config: str | None, report: Report) -> AskResult:
+    async with opened(config) as runtime:
+        outbox = Outbox()
+        asking = asyncio.create_task(runtime.ask(request, outbox.emit), name="ask")
+        asking.add_done_callback(lambda _: outbox.close())
+        try:
+            async for delivery in outbox:
+                report.event(delivery)
+            return await asking
+        finally:
+            asking.cancel()
+            await asyncio.wait([asking])
+
+
+def _report(form: Form) -> Report:
+    match form:
+        case "json":
+            return ResultReport()
+        case "events":
+            return EventReport()
+        case "text" if sys.stdout.isatty():
+            # rich takes longer to import than a short ask takes: only where it is seen
+            terminal = importlib.import_module("session_runtime.cli.terminal")
+            return cast(Report, terminal.TerminalReport())
+        case "text":
+            return TextReport()

@@ -1,0 +1,86 @@
+"""``config``: whether the configuration is good, what it says, and why."""
+
+import asyncio
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from session_runtime.app.runtime import read_config
+from session_runtime.cli import exits
+from session_runtime.cli.opening import opened
+from session_runtime.cli.options import config_option, json_option
+from session_runtime.cli.screen import print_json, printable
+from session_runtime.config.explain import explain, show
+from session_runtime.errors import ConfigError
+from session_runtime.wire import to_bytes
+
+
+@click.group(name="config")
+def command() -> None:
+    """Check, show and explain the configuration; secrets are masked."""
+
+
+@command.command("check")
+@config_option
+@json_option
+def check_config(config: str | None, as_json: bool) -> int:
+    """Prepare everything the configuration asks for, as a start would, and tell what is wrong."""
+    try:
+        found = asyncio.run(_check(config))
+    except ConfigError as error:
+        if not as_json:
+            raise
+        print_json({"ok": False, "problems": [asdict(problem) for problem in error.problems]})
+        return exits.CONFIG
+    if as_json:
+        print_json(found)
+        return exits.OK
+    unusable = [f"{tool['place']}: {tool['reason']}" for tool in found["quarantined"]]
+    for warning in (*found["warnings"], *unusable):
+        click.echo(f"warning: {printable(warning)}", err=True)
+    click.echo(f"ok: {found['tools']} tools, digest {found['digest']}")
+    return exits.OK
+
+
+@command.command("show")
+@config_option
+@json_option
+def show_config(config: str | None, as_json: bool) -> None:
+    """Show every key in force with its source."""
+    shown = show(read_config(config))
+    if as_json:
+        print_json([asdict(explanation) for explanation in shown])
+        return
+    for explanation in shown:
+        value = to_bytes(explanation.value).decode()
+        click.echo(printable(f"{explanation.key} = {value}  # {explanation.source}"))
+
+
+@command.command("explain")
+@click.argument("key")
+@config_option
+@json_option
+def explain_config(key: str, config: str | None, as_json: bool) -> None:
+    """Explain the dotted KEY: its value, where it comes from, what that hides, when it acts."""
+    explanation = explain(read_config(config), key)
+    if as_json:
+        print_json(asdict(explanation))
+        return
+    click.echo(printable(f"{explanation.key} = {to_bytes(explanation.value).decode()}"))
+    click.echo(printable(f"source: {explanation.source}"))
+    for source in explanation.shadowed:
+        click.echo(printable(f"shadowed, no effect: {source}"))
+    click.echo(f"an edit acts: {explanation.acts}")
+
+
+async def _check(config: str | None) -> dict[str, Any]:
+    async with opened(config) as runtime:
+        status = runtime.status()
+        return {
+            "ok": True,
+            "digest": runtime.generation.digest,
+            "tools": status["tools"],
+            "warnings": status["warnings"],
+            "quarantined": status["quarantined"],
+        }

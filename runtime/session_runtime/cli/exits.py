@@ -1,0 +1,43 @@
+"""The exit codes of every command; what they say about an ask is decided here too."""
+
+from typing import Final, assert_never
+
+from session_runtime.types import AskResult
+
+OK: Final = 0
+FAILED: Final = 1
+LIMIT: Final = 2
+NEEDS_CONFIRMATION: Final = 3
+USAGE: Final = 64
+CONFIG: Final = 78
+INTERRUPTED: Final = 130
+BROKEN_PIPE: Final = 141
+
+TABLE: Final = """\b
+Exit codes:
+  0    done; of ask: answered or ended
+  1    failed
+  2    ask: a limit ended it
+  3    ask: a person has to confirm a call
+  64   the command or the request is wrong
+  78   the configuration is wrong
+  130  interrupted, or the ask was cancelled
+  141  the reader of the output went away"""
+
+
+def of_result(result: AskResult) -> int:
+    """Return the code that tells a script how an ask ended."""
+    match result.outcome:
+        case "answered" | "ended":
+            return OK
+        case "limit":
+            return LIMIT
+        case "needs_confirmation":
+            return NEEDS_CONFIRMATION
+        case "cancelled":
+            return INTERRUPTED
+        case "failed":
+            refused = result.error is not None and result.error.code.startswith("request.")
+            return USAGE if refused else FAILED
+        case _:
+            assert_never(result.outcome)

@@ -1,0 +1,57 @@
+"""How an ask is shown where no person watches: its result, its events, or its texts."""
+
+from typing import Protocol
+
+import click
+
+from session_runtime.cli.screen import print_json, print_text, printable
+from session_runtime.transports.outbox import Delivery
+from session_runtime.types import AskFinished, AskResult, MessageSent
+from session_runtime.wire import event_to_json, result_to_json
+
+
+class Report(Protocol):
+    """Shows one ask; ``event`` is called once per event, in order, the last one included."""
+
+    def event(self, delivery: Delivery) -> None:
+        """Show one event."""
+
+
+class ResultReport:
+    """Prints the result as JSON."""
+
+    def event(self, delivery: Delivery) -> None:
+        """Print the last event's result, ignore all others."""
+        if isinstance(delivery.event, AskFinished):
+            print_json(result_to_json(delivery.event.result))
+
+
+class EventReport:
+    """Prints every event as one line of JSON (INT-3)."""
+
+    def event(self, delivery: Delivery) -> None:
+        """Print one event."""
+        print_json(event_to_json(delivery.event, delivery.lost))
+
+
+class TextReport:
+    """Prints what the model says, nothing else; errors go to the error stream."""
+
+    def event(self, delivery: Delivery) -> None:
+        """Print messages when they come, and the text at the end."""
+        match delivery.event:
+            case MessageSent(text=text):
+                print_text(text)
+            case AskFinished(result=result):
+                if result.text:
+                    print_text(result.text)
+                show_error(result)
+
+
+def show_error(result: AskResult) -> None:
+    """Tell why an ask did not end well."""
+    if result.error is not None:
+        wait = result.error.retry_after_s
+        hint = f"; try again in {wait:g} s" if wait is not None else ""
+        message = printable(f"{result.outcome}: {result.error.message}{hint}")
+        click.echo(f"{message} ({result.error.code})", err=True)

@@ -1,0 +1,1 @@
+"""Traces: one record per ask, redacted, written as JSON lines."""

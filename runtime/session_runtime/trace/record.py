@@ -1,0 +1,208 @@
+"""What is kept of an ask after it ended (OPS-1); what is secret in it is decided in ``redact``."""
+
+import hashlib
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from session_runtime.trace.redact import redact, redact_text
+from session_runtime.types import ErrorInfo, Identity, JsonObject, Outcome, ToolResult, Usage
+from session_runtime.wire import error_to_json, usage_to_json
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSearchRecord:
+    """Whether tool search was active in an ask and which rule decided it (TS-10).
+
+    ``deferred`` counts the tools withheld at first, ``directory_tokens`` estimates what listing
+    their names cost.
+    """
+
+    active: bool
+    rule: str
+    deferred: int = 0
+    directory_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRecord:
+    """What one executed tool search was asked and what it let through."""
+
+    query: str
+    loaded: tuple[str, ...] = ()
+    already_loaded: tuple[str, ...] = ()
+    not_found: tuple[str, ...] = ()
+    truncated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CallRecord:
+    """One tool call and how it came out; made by ``record_call``, so that it holds no secret.
+
+    ``arguments`` are redacted (None: not usable as JSON, or not to be kept), ``result_digest`` is a
+    short hash of the result text, ``result_chars`` its length; ``latency_s`` in seconds.
+    """
+
+    call_id: str
+    name: str
+    arguments: object
+    status: str
+    error_code: str | None
+    result_digest: str
+    result_chars: int
+    attempts: int
+    latency_s: float
+    repairs: tuple[str, ...] = ()
+    search: SearchRecord | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRecord:
+    """One request to the model with its answer and the calls it led to.
+
+    ``exposed`` are the tools sent, ``exposed_tokens`` estimates their schemas; ``attempts`` counts
+    model calls; ``model_s`` and ``tools_s`` are seconds.
+    """
+
+    step: int
+    exposed: tuple[str, ...]
+    exposed_tokens: int
+    attempts: int
+    model_s: float
+    tools_s: float
+    usage: Usage
+    finish_reason: str | None
+    calls: tuple[CallRecord, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AskRecord:
+    """One ask from start to end.
+
+    ``started_at`` is ISO 8601 in UTC; ``duration_s`` all seconds, ``daemon_s`` those spent neither
+    in the model nor in tools. ``tokens_full_list`` estimates what the tool schemas of all turns had
+    cost without tool search, ``tokens_exposed`` what they did cost, directory included.
+    """
+
+    ask_id: str
+    started_at: str
+    generation: int
+    config_digest: str
+    model: str
+    identity: Identity
+    tool_search: ToolSearchRecord
+    prefetch: tuple[CallRecord, ...]
+    turns: tuple[TurnRecord, ...]
+    outcome: Outcome
+    error: ErrorInfo | None
+    usage: Usage
+    duration_s: float
+    daemon_s: float
+    tokens_full_list: int
+    tokens_exposed: int
+
+    @property
+    def tokens_saved(self) -> int:
+        """Input tokens that tool search saved in this ask; negative if it cost more."""
+        return self.tokens_full_list - self.tokens_exposed
+
+
+def record_call(
+    result: ToolResult,
+    arguments: JsonObject | None,
+    *,
+    repairs: tuple[str, ...] = (),
+    search: SearchRecord | None = None,
+) -> CallRecord:
+    """Keep of a call what may be kept: redacted arguments, the result's digest and size."""
+    return CallRecord(
+        call_id=result.call_id,
+        name=redact_text(result.name),
+        arguments=None if arguments is None else redact(arguments),
+        status=result.status,
+        error_code=result.error_code,
+        result_digest=_digest(result.content),
+        result_chars=len(result.content),
+        attempts=result.attempts,
+        latency_s=result.latency_s,
+        repairs=repairs,
+        search=search,
+    )
+
+
+def record_to_json(record: AskRecord) -> dict[str, Any]:
+    """One line of the trace as plain data; every free text in it is redacted."""
+    return {
+        "ask_id": record.ask_id,
+        "started_at": record.started_at,
+        "generation": record.generation,
+        "config_digest": record.config_digest,
+        "model": record.model,
+        "identity": _identity_to_json(record.identity),
+        "tool_search": asdict(record.tool_search),
+        "prefetch": [_call_to_json(call) for call in record.prefetch],
+        "turns": [_turn_to_json(turn) for turn in record.turns],
+        "outcome": record.outcome,
+        "error": _error_to_json(record.error),
+        "usage": usage_to_json(record.usage),
+        "duration_s": _seconds(record.duration_s),
+        "daemon_s": _seconds(record.daemon_s),
+        "tokens_full_list": record.tokens_full_list,
+        "tokens_exposed": record.tokens_exposed,
+        "tokens_saved": record.tokens_saved,
+    }
+
+
+def _turn_to_json(turn: TurnRecord) -> dict[str, Any]:
+    return {
+        "step": turn.step,
+        "exposed": list(turn.exposed),
+        "exposed_tokens": turn.exposed_tokens,
+        "attempts": turn.attempts,
+        "model_s": _seconds(turn.model_s),
+        "tools_s": _seconds(turn.tools_s),
+        "usage": usage_to_json(turn.usage),
+        "finish_reason": turn.finish_reason,
+        "calls": [_call_to_json(call) for call in turn.calls],
+    }
+
+
+def _call_to_json(call: CallRecord) -> dict[str, Any]:
+    data: dict[str, Any] = {
+        "call_id": call.call_id,
+        "name": call.name,
+        "arguments": call.arguments,
+        "status": call.status,
+        "error_code": call.error_code,
+        "result_digest": call.result_digest,
+        "result_chars": call.result_chars,
+        "attempts": call.attempts,
+        "latency_s": _seconds(call.latency_s),
+    }
+    if call.repairs:
+        data["repairs"] = list(call.repairs)
+    if call.search is not None:
+        data["search"] = redact(asdict(call.search))
+    return data
+
+
+def _identity_to_json(identity: Identity) -> dict[str, Any]:
+    return {
+        "user": identity.user,
+        "roles": None if identity.roles is None else sorted(identity.roles),
+        "channel": identity.channel,
+        "group": identity.group,
+    }
+
+
+def _error_to_json(error: ErrorInfo | None) -> dict[str, Any] | None:
+    if error is None:
+        return None
+    return {**error_to_json(error), "message": redact_text(error.message)}
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def _seconds(value: float) -> float:
+    return round(value, 6)

@@ -1,0 +1,153 @@
+"""Writes trace records to a file from its own thread: a slow disk never delays an ask."""
+
+import asyncio
+import logging
+import os
+import queue
+import stat
+import threading
+from pathlib import Path
+from typing import Final
+
+from session_runtime.trace.record import AskRecord, record_to_json
+from session_runtime.wire import to_bytes
+
+_log = logging.getLogger(__name__)
+
+MAX_QUEUED: Final = 1_000
+CLOSE_TIMEOUT_S: Final = 5.0
+
+
+class TraceSink:
+    """Appends one JSON line per record to ``path`` (mode 0600) and rotates it (OPS-1).
+
+    A file that would grow beyond ``max_bytes`` becomes ``path.1``, that one ``path.2``, and so on;
+    ``keep`` of them are kept. A full disk or an unwritable path is logged once, until it works
+    again, and costs records, never an ask.
+    """
+
+    def __init__(
+        self, path: Path, max_bytes: int, keep: int, *, max_queued: int = MAX_QUEUED
+    ) -> None:
+        self._file = _TraceFile(path, max_bytes, keep)
+        self._max_queued = max_queued
+        self._queue: queue.SimpleQueue[AskRecord | None] = queue.SimpleQueue()
+        self._overflowed = 0
+        self._closed = False
+        self._thread = threading.Thread(target=self._run, name="trace-writer", daemon=True)
+        self._thread.start()
+
+    @property
+    def dropped(self) -> int:
+        """Records that were not written: the queue was full, the disk refused, or it was closed."""
+        return self._overflowed + self._file.failed
+
+    def write(self, record: AskRecord) -> None:
+        """Queue one record; returns at once, and drops the record if the writer is far behind."""
+        if self._closed or self._queue.qsize() >= self._max_queued:
+            self._overflowed += 1
+        else:
+            self._queue.put(record)
+
+    async def aclose(self) -> None:
+        """Write what is queued and close the file; gives up on a disk that hangs after 5 s."""
+        if not self._closed:
+            self._closed = True
+            self._queue.put(None)
+        await asyncio.to_thread(self._thread.join, CLOSE_TIMEOUT_S)
+        if self._thread.is_alive():
+            _log.error("%d trace records are lost: the disk does not answer", self._queue.qsize())
+
+    def _run(self) -> None:
+        while (record := self._queue.get()) is not None:
+            self._file.append(to_bytes(record_to_json(record)) + b"\n")
+        self._file.close()
+
+
+class _TraceFile:
+    """The file itself; used by one thread. ``failed`` counts lines that could not be written."""
+
+    def __init__(self, path: Path, max_bytes: int, keep: int) -> None:
+        self.failed = 0
+        self._path = path
+        self._max_bytes = max_bytes
+        self._keep = keep
+        self._fd: int | None = None
+        self._troubled = False
+
+    def append(self, line: bytes) -> None:
+        try:
+            _write_all(self._ready_fd(len(line)), line)
+        except OSError as error:
+            self.failed += 1
+            self.close()
+            self._tell_trouble(error)
+        else:
+            self._tell_recovery()
+
+    def close(self) -> None:
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+    def _ready_fd(self, size: int) -> int:
+        if self._fd is not None and not self._is_current(self._fd):
+            self.close()
+        if self._fd is None:
+            self._fd = self._open()
+        if 0 < os.fstat(self._fd).st_size > self._max_bytes - size:
+            self.close()
+            self._rotate()
+            self._fd = self._open()
+        return self._fd
+
+    def _is_current(self, fd: int) -> bool:
+        """Whether the path still leads to this file: somebody may have moved or removed it."""
+        try:
+            return os.path.samestat(os.fstat(fd), self._path.stat())
+        except FileNotFoundError:
+            return False
+
+    def _open(self) -> int:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        fd = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        size = os.fstat(fd).st_size
+        if stat.S_ISREG(os.fstat(fd).st_mode):
+            os.fchmod(fd, 0o600)
+        if size and os.pread(fd, 1, size - 1) != b"\n":
+            os.write(fd, b"\n")  # a line torn by a crash or a full disk stays alone
+        return fd
+
+    def _rotate(self) -> None:
+        if self._keep < 1:
+            self._path.unlink()
+            return
+        for number in reversed(range(self._keep)):
+            if self._numbered(number).exists():
+                self._numbered(number).replace(self._numbered(number + 1))
+
+    def _numbered(self, number: int) -> Path:
+        """Name the file that was current ``number`` rotations ago."""
+        return self._path.with_name(f"{self._path.name}.{number}") if number else self._path
+
+    def _tell_trouble(self, error: OSError) -> None:
+        if not self._troubled:
+            _log.error(
+                "traces cannot be written to %s (%s): asks go on without; free space or set another"
+                " trace.path",
+                self._path,
+                error,
+            )
+        self._troubled = True
+
+    def _tell_recovery(self) -> None:
+        if self._troubled:
+            _log.warning(
+                "traces are written to %s again; %d records were lost", self._path, self.failed
+            )
+        self._troubled = False
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(fd, data) :]

@@ -1,0 +1,1 @@
+"""The doors through which asks come in; blind to each other."""

@@ -1,0 +1,1 @@
+"""The HTTP door: asks as JSON or server-sent events, tools, status, health."""

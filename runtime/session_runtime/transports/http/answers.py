@@ -1,0 +1,104 @@
+"""Every answer that is not a stream: JSON, with one shape for errors and one table of statuses."""
+
+import math
+from collections.abc import Mapping
+from typing import Final
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from session_runtime.errors import RequestError
+from session_runtime.types import AskResult, ErrorInfo
+from session_runtime.wire import error_to_json, result_to_json, to_bytes
+
+JSON_TYPE: Final = "application/json"
+HEADERS: Final = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
+STOPPING: Final = ErrorInfo(
+    "busy.stopping", "the daemon is stopping; ask again later", retryable=True, retry_after_s=1.0
+)
+
+_STATUS: Final[Mapping[str, int]] = {
+    "request.host": 403,
+    "request.origin": 403,
+    "request.not_found": 404,
+    "request.method": 405,
+    "request.not_acceptable": 406,
+    "request.timeout": 408,
+    "request.too_large": 413,
+    "request.media_type": 415,
+    "request.head_too_large": 431,
+}
+
+
+def json_answer(
+    data: object, status: int = 200, headers: Mapping[str, str] | None = None
+) -> Response:
+    """Answer with JSON that no cache may keep."""
+    return Response(to_bytes(data), status, {**HEADERS, **(headers or {})}, JSON_TYPE)
+
+
+def error_answer(
+    error: ErrorInfo, status: int, headers: Mapping[str, str] | None = None
+) -> Response:
+    """Answer ``{"error": {"code", "message", …}}``; says when to try again where that is known."""
+    more = dict(headers or {})
+    if error.retry_after_s is not None:
+        more["retry-after"] = str(max(1, math.ceil(error.retry_after_s)))
+    return json_answer({"error": error_to_json(error)}, status, more)
+
+
+def refusal(error: RequestError) -> Response:
+    """Answer a request that is wrong, with the status that belongs to the error's code.
+
+    The connection is closed where the request was not read to its end.
+    """
+    status = _STATUS.get(error.code, 400)
+    headers = {"connection": "close"} if status in (408, 413) else None
+    return error_answer(ErrorInfo(error.code, str(error)), status, headers)
+
+
+def refused(result: AskResult) -> Response | None:
+    """Answer an ask that was refused before it began (NET-5); None if it did begin."""
+    if result.outcome != "failed" or result.error is None:
+        return None
+    family = result.error.code.partition(".")[0]
+    if family == "busy":
+        return error_answer(result.error, 503)
+    if family == "request":
+        return error_answer(result.error, _STATUS.get(result.error.code, 400))
+    return None
+
+
+def ask_answer(result: AskResult) -> Response:
+    """Answer an ask: its result, whatever the outcome, or why it was refused."""
+    return refused(result) or json_answer(result_to_json(result))
+
+
+async def on_request_error(request: Request, error: Exception) -> Response:
+    """Turn a RequestError of any endpoint into its answer."""
+    del request
+    assert isinstance(error, RequestError)
+    return refusal(error)
+
+
+async def on_http_exception(request: Request, error: Exception) -> Response:
+    """Put the router's own refusals (404, 405) into our shape."""
+    assert isinstance(error, HTTPException)
+    path = request.url.path[:100]
+    if error.status_code == 404:
+        info = ErrorInfo("request.not_found", f"nothing is at {path!r}; see /openapi.json")
+    elif error.status_code == 405:
+        allowed = (error.headers or {}).get("Allow", "another method")
+        info = ErrorInfo("request.method", f"{request.method} is not for {path!r}; use {allowed}")
+    else:
+        info = ErrorInfo("request.invalid", error.detail)
+    return error_answer(info, error.status_code, error.headers)
+
+
+async def on_fault(request: Request, error: Exception) -> Response:
+    """Answer for a fault of ours; the server logs the exception itself."""
+    del request, error
+    return error_answer(
+        ErrorInfo("internal", "the daemon failed; its log has the details"), status=500
+    )

@@ -1,0 +1,81 @@
+"""Reads the body of a request within its bounds; what it means is decided in ``wire``."""
+
+import asyncio
+from email.message import Message
+from typing import Final
+
+from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect, Request
+
+from session_runtime.errors import RequestError
+from session_runtime.transports.http.answers import JSON_TYPE
+
+_MAX_DISCARDED: Final = 64 * 1024 * 1024
+
+
+async def read_body(request: Request, max_bytes: int, timeout_s: float) -> bytes:
+    """Read a JSON body of at most ``max_bytes`` that arrives within ``timeout_s`` (NET-5).
+
+    Raises RequestError with the code of its HTTP status.
+    """
+    _check_headers(request.headers)
+    try:
+        async with asyncio.timeout(timeout_s):
+            return await _read(request, max_bytes)
+    except TimeoutError:
+        raise RequestError(
+            f"the body did not arrive within {timeout_s:g} seconds", code="request.timeout"
+        ) from None
+    except ClientDisconnect:
+        raise RequestError("the body was not sent to its end", code="request.timeout") from None
+
+
+async def _read(request: Request, max_bytes: int) -> bytes:
+    """Gather the body; read on through one that is too large, or its sender never sees the answer."""
+    if _waits_for_consent(request.headers, max_bytes):
+        raise _too_large(max_bytes)
+    body = bytearray()
+    size = 0
+    async for chunk in request.stream():
+        size += len(chunk)
+        if size <= max_bytes:
+            body += chunk
+        if size > max_bytes + _MAX_DISCARDED:
+            break
+    if size > max_bytes:
+        raise _too_large(max_bytes)
+    return bytes(body)
+
+
+def _waits_for_consent(headers: Headers, max_bytes: int) -> bool:
+    """Whether the client asks first if it may send a body that is too large."""
+    length = headers.get("content-length", "")
+    too_large = length.isdecimal() and int(length) > max_bytes
+    return too_large and headers.get("expect", "").lower() == "100-continue"
+
+
+def _too_large(max_bytes: int) -> RequestError:
+    return RequestError(
+        f"the body has more than {max_bytes} bytes, the most that http.max_body_bytes allows",
+        code="request.too_large",
+    )
+
+
+def _check_headers(headers: Headers) -> None:
+    media = Message()
+    media["content-type"] = headers.get("content-type", "")
+    charset = media.get_content_charset("utf-8")
+    if media.get_content_type() != JSON_TYPE or charset not in ("utf-8", "utf8", "us-ascii"):
+        given = headers.get("content-type")
+        raise RequestError(
+            f"the content-type is {given[:100]!r}; send {JSON_TYPE} in UTF-8"
+            if given
+            else f"there is no content-type; send {JSON_TYPE}",
+            code="request.media_type",
+        )
+    encoding = headers.get("content-encoding", "identity")
+    if encoding.strip().lower() != "identity":
+        raise RequestError(
+            f"the content-encoding is {encoding[:100]!r}; send the body as it is",
+            code="request.media_type",
+        )

@@ -1,0 +1,101 @@
+"""Puts the routes together and runs them on a bound socket; signals and draining are ``app``'s."""
+
+import asyncio
+import contextlib
+import math
+import socket
+from collections.abc import Generator
+from typing import Final
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.routing import Route
+
+from session_runtime.errors import RequestError
+from session_runtime.transports.http.answers import on_fault, on_http_exception, on_request_error
+from session_runtime.transports.http.ask import AskEndpoint
+from session_runtime.transports.http.door import HttpDoor, HttpLimits
+from session_runtime.transports.http.guard import KeylessGuard
+from session_runtime.transports.http.pages import Pages
+from session_runtime.transports.http.protocol import BoundedHttp
+
+GRACE_S: Final = 3.0
+
+
+def build_app(door: HttpDoor, limits: HttpLimits, stop: asyncio.Event) -> Starlette:
+    """Build the ASGI application of a daemon without keys (NET-1, NET-2).
+
+    ``stop`` is the event given to ``run_http``: when it is set, asks that still run are cancelled
+    and their streams end.
+    """
+    pages = Pages(door)
+    app = Starlette(
+        routes=[
+            Route("/v1/ask", AskEndpoint(door, limits, stop).handle, methods=["POST"]),
+            Route("/v1/tools", pages.tools, methods=["GET"]),
+            Route("/v1/status", pages.status, methods=["GET"]),
+            Route("/healthz", pages.health, methods=["GET"]),
+            Route("/readyz", pages.ready, methods=["GET"]),
+            Route("/openapi.json", pages.openapi, methods=["GET"]),
+        ],
+        middleware=[Middleware(KeylessGuard)],
+        exception_handlers={
+            RequestError: on_request_error,
+            HTTPException: on_http_exception,
+            Exception: on_fault,
+        },
+    )
+    app.router.redirect_slashes = False
+    return app
+
+
+async def run_http(
+    app: Starlette, sock: socket.socket, stop: asyncio.Event, *, grace_s: float = GRACE_S
+) -> None:
+    """Serve ``app`` on the bound socket until ``stop`` is set, and close the socket.
+
+    Answers under way are given ``grace_s`` seconds to be read by their clients; then the remaining
+    connections are cut.
+    """
+    # asyncio sets this only for sockets made with IPPROTO_TCP; without it the body of an answer waits
+    # for the client to acknowledge the head, 40 ms or more; accepted connections inherit it
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    server = _EmbeddedServer(
+        uvicorn.Config(
+            app,
+            http=BoundedHttp,
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            log_level="warning",
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            timeout_graceful_shutdown=math.ceil(grace_s) + 5,
+        )
+    )
+    serving = asyncio.create_task(server.serve(sockets=[sock]), name="http server")
+    stopping = asyncio.create_task(stop.wait(), name="http stop")
+    try:
+        await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        stopping.cancel()
+        server.should_exit = True
+        await asyncio.wait([serving], timeout=grace_s)
+        server.cut_connections()
+        await serving
+
+
+class _EmbeddedServer(uvicorn.Server):
+    """uvicorn without its signal handlers: the process belongs to somebody else."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        yield
+
+    def cut_connections(self) -> None:
+        for connection in list(self.server_state.connections):
+            if connection.transport is not None:
+                connection.transport.abort()

@@ -1,0 +1,27 @@
+"""JSON and the values of an ask: strict on the way in, never failing on the way out.
+
+What a field means is decided in ``ask``.
+"""
+
+from session_runtime.wire.incoming import message_from_json, request_from_json
+from session_runtime.wire.outgoing import (
+    error_to_json,
+    event_to_json,
+    message_to_json,
+    result_to_json,
+    usage_to_json,
+)
+from session_runtime.wire.strict import parse_json, to_bytes, well_formed
+
+__all__ = [
+    "error_to_json",
+    "event_to_json",
+    "message_from_json",
+    "message_to_json",
+    "parse_json",
+    "request_from_json",
+    "result_to_json",
+    "to_bytes",
+    "usage_to_json",
+    "well_formed",
+]

@@ -1,0 +1,157 @@
+"""Writes events, results and messages as plain data; which of them there are is up to ``ask``."""
+
+from typing import Any, assert_never
+
+from session_runtime.types import (
+    AskEvent,
+    AskFinished,
+    AskResult,
+    AskStarted,
+    Content,
+    ErrorInfo,
+    ImagePart,
+    Message,
+    MessageSent,
+    Notice,
+    PrefetchFinished,
+    TextDelta,
+    TextPart,
+    ToolCall,
+    ToolFinished,
+    ToolProgress,
+    ToolsLoaded,
+    ToolStarted,
+    TurnStarted,
+    Usage,
+)
+
+
+def message_to_json(message: Message) -> dict[str, Any]:
+    """One message as chat APIs write it; ``message_from_json`` reads it back unchanged."""
+    data: dict[str, Any] = {
+        **message.extra,
+        "role": message.role,
+        "content": _content_to_json(message.content),
+    }
+    if message.tool_calls:
+        data["tool_calls"] = [_call_to_json(call) for call in message.tool_calls]
+    if message.tool_call_id is not None:
+        data["tool_call_id"] = message.tool_call_id
+    return data
+
+
+def result_to_json(result: AskResult) -> dict[str, Any]:
+    """How an ask ended (INT-2); ``error`` is there only if the ask has one."""
+    data: dict[str, Any] = {
+        "ask_id": result.ask_id,
+        "outcome": result.outcome,
+        "text": result.text,
+        "messages": list(result.messages),
+        "new_messages": [message_to_json(message) for message in result.new_messages],
+        "usage": usage_to_json(result.usage),
+        "steps": result.steps,
+        "loaded_tools": list(result.loaded_tools),
+        "generation": result.generation,
+    }
+    if result.error is not None:
+        data["error"] = error_to_json(result.error)
+    return data
+
+
+def usage_to_json(usage: Usage) -> dict[str, Any]:
+    """Token counts, with their total; ``estimated`` if the provider did not count."""
+    return {
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "total_tokens": usage.total_tokens,
+        "cached_tokens": usage.cached_tokens,
+        "reasoning_tokens": usage.reasoning_tokens,
+        "model_calls": usage.model_calls,
+        "estimated": usage.estimated,
+    }
+
+
+def error_to_json(error: ErrorInfo) -> dict[str, Any]:
+    """Why something did not go well; ``retry_after_s`` is there only if the wait is known."""
+    data: dict[str, Any] = {
+        "code": error.code,
+        "message": error.message,
+        "retryable": error.retryable,
+    }
+    if error.retry_after_s is not None:
+        data["retry_after_s"] = error.retry_after_s
+    return data
+
+
+def event_to_json(event: AskEvent, lost: int = 0) -> dict[str, Any]:
+    """One event (INT-3); ``lost`` events before it were dropped because the reader fell behind."""
+    data = {"type": event.type, "ask_id": event.ask_id, "seq": event.seq, **_event_body(event)}
+    if lost:
+        data["lost"] = lost
+    return data
+
+
+def _event_body(event: AskEvent) -> dict[str, Any]:
+    match event:
+        case AskStarted():
+            return {"generation": event.generation, "model": event.model}
+        case PrefetchFinished():
+            return {"ok": list(event.ok), "failed": dict(event.failed)}
+        case TurnStarted():
+            return {"step": event.step, "exposed": list(event.exposed), "attempt": event.attempt}
+        case TextDelta() | Notice() | MessageSent():
+            return {"text": event.text}
+        case ToolsLoaded():
+            return {"names": list(event.names)}
+        case ToolStarted() | ToolProgress() | ToolFinished():
+            return _tool_event_body(event)
+        case AskFinished():
+            return {"result": result_to_json(event.result)}
+        case _:
+            assert_never(event)
+
+
+def _tool_event_body(event: ToolStarted | ToolProgress | ToolFinished) -> dict[str, Any]:
+    body: dict[str, Any]
+    match event:
+        case ToolStarted():
+            body = {"name": event.name, "arguments": dict(event.arguments)}
+        case ToolProgress():
+            body = {"done": event.done, "total": event.total, "message": event.message}
+        case ToolFinished():
+            body = {"name": event.name, "status": event.status}
+            if event.error_code is not None:
+                body["error_code"] = event.error_code
+        case _:
+            assert_never(event)
+    return {"call_id": event.call_id, **body}
+
+
+def _content_to_json(content: Content | None) -> object:
+    if content is None or isinstance(content, str):
+        return content
+    return [_part_to_json(part) for part in content]
+
+
+def _part_to_json(part: TextPart | ImagePart) -> dict[str, Any]:
+    match part:
+        case TextPart():
+            return {"type": "text", "text": part.text}
+        case ImagePart(detail=None):
+            return {"type": "image_url", "image_url": {"url": part.url}}
+        case ImagePart():
+            return {"type": "image_url", "image_url": {"url": part.url, "detail": part.detail}}
+        case _:
+            assert_never(part)
+
+
+def _call_to_json(call: ToolCall) -> dict[str, Any]:
+    data: dict[str, Any] = {
+        **call.extra,
+        "id": call.id,
+        "type": "function",
+        "function": {"name": call.name, "arguments": call.arguments},
+    }
+    if call.recovered:
+        data["recovered"] = True
+    return data

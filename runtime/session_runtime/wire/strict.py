@@ -1,0 +1,159 @@
+"""JSON text to and from plain data: strict on the way in, never failing on the way out."""
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any, Final, NoReturn
+
+from session_runtime.errors import RequestError
+
+MAX_DEPTH: Final = 64
+_TOO_DEEP: Final = f"it is nested deeper than {MAX_DEPTH} levels"
+_MAX_DIGITS: Final = 400
+_SHOWN_CHARS: Final = 40
+
+
+def parse_json(body: bytes | str) -> Any:
+    """Parse strict JSON from outside: UTF-8, no NaN, no duplicate names, at most 64 levels deep.
+
+    Raises RequestError (``request.json``) that says where and why.
+    """
+    try:
+        text = body.decode("utf-8-sig") if isinstance(body, bytes) else body
+        if not text.strip():
+            raise _not_json("it is empty")
+        data = _DECODER.decode(text)
+    except RecursionError:
+        raise _not_json(_TOO_DEEP) from None
+    except UnicodeDecodeError as error:
+        raise _not_json(f"it is not UTF-8 at byte {error.start}") from None
+    except ValueError as error:
+        raise _not_json(str(error)) from None
+    problem = _tree_problem(data)
+    if problem:
+        raise _not_json(problem)
+    return data
+
+
+def to_bytes(data: object) -> bytes:
+    """Write compact UTF-8 JSON; never fails for data of JSON types, mappings, sequences and sets.
+
+    Half surrogate pairs become U+FFFD and numbers that JSON cannot hold become null: such values
+    come from models and tools, and must not end the answer that carries them.
+    """
+    try:
+        return _ENCODER.encode(data).encode()
+    except ValueError:
+        return _ENCODER.encode(_cleaned(data)).encode()
+
+
+def well_formed(text: str) -> str:
+    """Join surrogate pairs and replace lone halves by U+FFFD."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def shown(value: object) -> str:
+    """Return a short form of a value from outside, for an error message."""
+    match value:
+        case dict():
+            return "an object"
+        case list():
+            return f"a list of {len(value)}"
+        case str() if len(value) > _SHOWN_CHARS:
+            return f"{json.dumps(value[:_SHOWN_CHARS], ensure_ascii=False)}…"
+        case _:
+            return json.dumps(value, ensure_ascii=False)
+
+
+def _tree_problem(data: object) -> str | None:
+    """Depth and half characters, level by level: the data may be deeper than the stack."""
+    level, depth = [data], 0
+    while level:
+        if broken := next((v for v in level if isinstance(v, str) and not _encodable(v)), None):
+            return f"{shown(broken)} holds half of a surrogate pair; send whole characters"
+        depth += any(isinstance(value, dict | list) for value in level)
+        if depth > MAX_DEPTH:
+            return _TOO_DEEP
+        level = [child for value in level for child in _children(value)]
+    return None
+
+
+def _children(value: object) -> list[object]:
+    if isinstance(value, dict):
+        return [*value.keys(), *value.values()]
+    return value if isinstance(value, list) else []
+
+
+def _encodable(text: str) -> bool:
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _cleaned(data: object) -> object:
+    match data:
+        case str():
+            return well_formed(data)
+        case float():
+            return data if math.isfinite(data) else None
+        case Mapping():
+            return {well_formed(str(name)): _cleaned(value) for name, value in data.items()}
+        case list() | tuple() | set() | frozenset():
+            return [_cleaned(value) for value in data]
+        case _:
+            return data
+
+
+def _not_json(reason: str) -> RequestError:
+    return RequestError(well_formed(f"the body is not usable JSON: {reason}"), code="request.json")
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > _MAX_DIGITS:
+        raise ValueError(
+            f"{digits[:_SHOWN_CHARS]}… has {len(digits)} digits, too many for a number"
+        )
+    return int(digits)
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if not math.isfinite(value):
+        raise ValueError(f"{digits[:_SHOWN_CHARS]} is too large for a number")
+    return value
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    data = dict(pairs)
+    if len(data) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the name {shown(twice)} stands twice in one object")
+    return data
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, set | frozenset):
+        return sorted(value)
+    raise TypeError(f"{type(value).__name__} is not JSON")
+
+
+_DECODER: Final = json.JSONDecoder(
+    parse_constant=_refuse_constant,
+    parse_int=_whole,
+    parse_float=_finite,
+    object_pairs_hook=_unique,
+)
+_ENCODER: Final = json.JSONEncoder(
+    ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain
+)

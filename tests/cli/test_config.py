@@ -1,0 +1,99 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from session_runtime.cli import exits
+from tests.cli.conftest import Run
+
+
+@pytest.mark.requirement("INT-5")
+def test_a_good_configuration_is_checked(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text("[ask]\nmax_steps = 3\n")
+    text, data = run("config", "check"), run("config", "check", "--json")
+    found = json.loads(data.out)
+    assert (text.code, data.code) == (0, 0)
+    assert text.out == f"ok: {found['tools']} tools, digest {found['digest']}\n"
+    assert found["ok"] is True
+
+
+@pytest.mark.requirement("INT-5")
+def test_a_bad_configuration_is_told_with_every_problem(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text("[http]\nprt = 1\nhots = 2\n")
+    done = run("config", "check", "--json")
+    found = json.loads(done.out)
+    assert (done.code, found["ok"]) == (exits.CONFIG, False)
+    assert [(p["key"], p["source"], p["line"]) for p in found["problems"]] == [
+        ("http.prt", "config.toml", 2),
+        ("http.hots", "config.toml", 3),
+    ]
+
+
+def test_tools_that_cannot_be_used_are_warned_about(run: Run, tmp_path: Path) -> None:
+    for name in ("broken", "good"):
+        (tmp_path / "mine" / name).mkdir(parents=True)
+    (tmp_path / "mine" / "broken" / "config.json").write_text("{")
+    function = {"name": "good", "description": "d", "parameters": {"type": "object"}}
+    (tmp_path / "mine" / "good" / "config.json").write_text(
+        json.dumps({"type": "function", "function": function})
+    )
+    (tmp_path / "mine" / "good" / "handler.py").write_text("def execute(args, context): ...\n")
+    (tmp_path / "config.toml").write_text('[handlers]\npaths = ["mine"]\n')
+    done = run("config", "check")
+    assert done.code == 0
+    assert "broken" in done.err
+    assert done.err.startswith("warning: ")
+
+
+@pytest.mark.requirement("INT-5")
+@pytest.mark.requirement("CFG-4a")
+def test_every_key_is_shown_with_its_source_and_no_secret(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = "sk-abcdefghijklmnop"
+    (tmp_path / "config.toml").write_text(
+        f'[models.m]\nwire = "chat"\nbase_url = "https://h/v1"\nmodel = "x"\napi_key = "{secret}"\n'
+    )
+    monkeypatch.setenv("SESSION_RUNTIME__ASK__MAX_STEPS", "7")
+    text, data = run("config", "show"), run("config", "show", "--json")
+    shown = {entry["key"]: entry for entry in json.loads(data.out)}
+    assert shown["ask.max_steps"] == {
+        "key": "ask.max_steps",
+        "value": 7,
+        "source": "env SESSION_RUNTIME__ASK__MAX_STEPS",
+        "shadowed": [],
+        "acts": "next ask",
+    }
+    assert shown["models.m.api_key"]["value"] == "***"
+    assert "ask.max_steps = 7  # env SESSION_RUNTIME__ASK__MAX_STEPS" in text.out.splitlines()
+    assert secret not in text.out + text.err + data.out + data.err
+    assert secret not in run("config", "explain", "models.m.api_key").out
+    assert secret not in run("config", "check").out
+
+
+@pytest.mark.requirement("INT-5")
+def test_a_key_is_explained_with_what_it_hides(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "config.toml").write_text("[ask]\nmax_steps = 3\n")
+    monkeypatch.setenv("SESSION_RUNTIME__ASK__MAX_STEPS", "7")
+    text = run("config", "explain", "ask.max_steps")
+    assert text.out.splitlines() == [
+        "ask.max_steps = 7",
+        "source: env SESSION_RUNTIME__ASK__MAX_STEPS",
+        "shadowed, no effect: config.toml:2",
+        "an edit acts: next ask",
+    ]
+    assert json.loads(run("config", "explain", "ask.max_steps", "--json").out) == {
+        "key": "ask.max_steps",
+        "value": 7,
+        "source": "env SESSION_RUNTIME__ASK__MAX_STEPS",
+        "shadowed": ["config.toml:2"],
+        "acts": "next ask",
+    }
+
+
+def test_an_unknown_key_is_answered_with_the_nearest(run: Run) -> None:
+    done = run("config", "explain", "http.prt")
+    assert (done.code, done.out) == (exits.USAGE, "")
+    assert done.err == "error: no such key: http.prt; did you mean http.port?\n"

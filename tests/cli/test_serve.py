@@ -1,0 +1,71 @@
+import json
+import re
+import signal
+import urllib.request
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from session_runtime.cli import serve as serve_module
+from session_runtime.errors import StartError
+from tests.cli.conftest import Done, Run, start
+
+
+@pytest.mark.requirement("INT-5")
+@pytest.mark.parametrize(
+    ("options", "path", "explicit"),
+    [
+        ((), None, {}),
+        (("--config", "x.toml"), "x.toml", {}),
+        (
+            ("--host", "::1", "--port", "0", "--json"),
+            None,
+            {"http.host": "::1", "http.port": 0, "log.format": "json"},
+        ),
+    ],
+)
+def test_options_win_over_the_configuration(
+    run: Run,
+    monkeypatch: pytest.MonkeyPatch,
+    options: tuple[str, ...],
+    path: str | None,
+    explicit: Mapping[str, object],
+) -> None:
+    served: list[tuple[object, object]] = []
+
+    def serve(path: str | None, explicit: Mapping[str, object]) -> int:
+        served.append((path, explicit))
+        return 5
+
+    monkeypatch.setattr(serve_module, "serve", serve)
+    assert run("serve", *options) == Done(5, "", "")
+    assert served == [(path, explicit)]
+
+
+def test_a_start_that_fails_is_told_in_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def serve(path: str | None, explicit: Mapping[str, object]) -> int:
+        raise StartError("cannot listen on 127.0.0.1:1")
+
+    monkeypatch.setattr(serve_module, "serve", serve)
+    assert run("serve") == Done(1, "", "error: cannot listen on 127.0.0.1:1\n")
+
+
+@pytest.mark.requirement("NET-1a")
+def test_the_daemon_serves_until_it_is_told_to_stop(tmp_path: Path) -> None:
+    with start(tmp_path, "serve", "--port", "0") as process:
+        assert process.stderr is not None
+        lines = (re.search(r"serving on (http://127\.0\.0\.1:\d+)", s) for s in process.stderr)
+        found = next(line for line in lines if line)
+        request = urllib.request.Request(
+            f"{found[1]}/v1/ask",
+            json.dumps({"text": "what is 2+3"}).encode(),
+            {"content-type": "application/json"},
+        )
+        with urllib.request.urlopen(request) as response:
+            answer = json.load(response)
+        process.send_signal(signal.SIGTERM)
+        log = process.stderr.read()
+    assert (answer["outcome"], answer["text"]) == ("answered", "5")
+    assert process.returncode == 0
+    assert "Traceback" not in log

@@ -1,0 +1,77 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from session_runtime.cli import exits
+from tests.cli.conftest import Run
+
+RULES = """
+[access.rules.guests]
+roles = ["guest"]
+deny = ["math.*"]
+"""
+BUNDLED = ["end", "get_current_time", "math.evaluate", "send_message"]
+
+
+def names(text: str) -> list[str]:
+    return [tool["name"] for tool in json.loads(text)]
+
+
+@pytest.mark.requirement("INT-5")
+def test_all_tools_are_listed_by_name(run: Run) -> None:
+    text, data = run("tools", "list"), run("tools", "list", "--json")
+    assert [line.split()[0] for line in text.out.splitlines()] == BUNDLED
+    assert names(data.out) == BUNDLED
+    assert json.loads(data.out)[2].keys() >= {"name", "description", "parameters", "source"}
+
+
+@pytest.mark.requirement("INT-5")
+def test_an_identity_sees_its_own_tools_only(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text(RULES)
+    guest = ("--user", "u", "--role", "guest")
+    assert names(run("tools", "list", "--json").out) == BUNDLED
+    assert names(run("tools", "list", "--json", *guest).out) == [
+        name for name in BUNDLED if name != "math.evaluate"
+    ]
+    assert names(run("tools", "search", "evaluate expression", "--json").out) == ["math.evaluate"]
+    assert names(run("tools", "search", "evaluate expression", "--json", *guest).out) == []
+    assert run("tools", "show", "math.evaluate", *guest).code == exits.USAGE
+
+
+@pytest.mark.requirement("INT-5")
+def test_one_tool_is_shown_with_its_parameters(run: Run) -> None:
+    text = run("tools", "show", "math.evaluate").out.splitlines()
+    data = json.loads(run("tools", "show", "math.evaluate", "--json").out)
+    assert text[0].startswith("math.evaluate (bundled")
+    assert "  expression: string, required" in text
+    assert data["name"] == "math.evaluate"
+    assert data["parameters"]["required"] == ["expression"]
+
+
+def test_an_unknown_tool_is_answered_with_the_nearest(run: Run) -> None:
+    done = run("tools", "show", "math.eval")
+    assert (done.code, done.out) == (exits.USAGE, "")
+    assert done.err == "error: there is no tool 'math.eval'; did you mean math.evaluate?\n"
+
+
+@pytest.mark.requirement("INT-5")
+def test_a_search_gives_names_scores_and_parts_in_order(run: Run) -> None:
+    found = json.loads(run("tools", "search", "current time", "--json").out)
+    assert found[0]["name"] == "get_current_time"
+    assert [hit.keys() for hit in found] == [{"name", "score", "parts"}] * len(found)
+    assert [hit["score"] for hit in found] == sorted((h["score"] for h in found), reverse=True)
+    text = run("tools", "search", "current time").out
+    assert [line.split()[1] for line in text.splitlines()] == [hit["name"] for hit in found]
+
+
+def test_a_search_without_a_hit_is_empty(run: Run) -> None:
+    assert json.loads(run("tools", "search", "zzzz", "--json").out) == []
+    done = run("tools", "search", "zzzz")
+    assert (done.code, done.out, done.err) == (0, "", "nothing found\n")
+
+
+def test_a_search_can_be_limited(run: Run) -> None:
+    assert (
+        len(json.loads(run("tools", "search", "message time", "--json", "--limit", "1").out)) == 1
+    )

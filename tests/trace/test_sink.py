@@ -1,0 +1,174 @@
+import json
+import logging
+import queue
+import stat
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from session_runtime.trace import sink as sink_module
+from session_runtime.trace.record import AskRecord
+from session_runtime.trace.sink import TraceSink
+from tests.trace.test_record import RECORD
+
+LINE_BYTES = 600  # more than half a record, less than a whole one
+
+
+@asynccontextmanager
+async def opened(
+    path: Path, max_bytes: int = 10**9, keep: int = 3, max_queued: int = 1_000
+) -> AsyncIterator[TraceSink]:
+    sink = TraceSink(path, max_bytes, keep, max_queued=max_queued)
+    try:
+        yield sink
+    finally:
+        await sink.aclose()
+
+
+def numbered(number: int) -> AskRecord:
+    return replace(RECORD, ask_id=f"a{number}")
+
+
+def files(folder: Path) -> dict[str, list[str]]:
+    return {path.name: ids(path) for path in folder.iterdir()}
+
+
+def ids(path: Path) -> list[str]:
+    return [json.loads(line)["ask_id"] for line in path.read_text("utf-8").splitlines()]
+
+
+@pytest.mark.requirement("OPS-1a")
+async def test_every_record_becomes_one_json_line_in_order(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "folder" / "trace.jsonl"
+    async with opened(path) as sink:
+        for number in range(20):
+            sink.write(numbered(number))
+    assert ids(path) == [f"a{number}" for number in range(20)]
+    assert sink.dropped == 0
+
+
+async def test_only_the_owner_can_read_a_trace(tmp_path: Path) -> None:
+    old = tmp_path / "old.jsonl"
+    old.write_text("")
+    old.chmod(0o644)
+    for path in (old, tmp_path / "new.jsonl"):
+        async with opened(path) as sink:
+            sink.write(RECORD)
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+async def test_a_later_run_appends(tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+    for number in range(2):
+        async with opened(path) as sink:
+            sink.write(numbered(number))
+    assert ids(path) == ["a0", "a1"]
+
+
+async def test_a_torn_line_does_not_spoil_the_next_one(tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+    path.write_text('{"ask_id": "cut o')
+    async with opened(path) as sink:
+        sink.write(numbered(1))
+    torn, whole = path.read_text("utf-8").splitlines()
+    assert torn == '{"ask_id": "cut o'
+    assert json.loads(whole)["ask_id"] == "a1"
+
+
+async def test_full_files_are_numbered_and_the_oldest_go(tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+    async with opened(path, max_bytes=LINE_BYTES, keep=2) as sink:
+        for number in range(5):
+            sink.write(numbered(number))
+    assert files(tmp_path) == {
+        "trace.jsonl": ["a4"],
+        "trace.jsonl.1": ["a3"],
+        "trace.jsonl.2": ["a2"],
+    }
+
+
+async def test_without_earlier_files_a_full_one_is_begun_anew(tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+    async with opened(path, max_bytes=LINE_BYTES, keep=0) as sink:
+        for number in range(3):
+            sink.write(numbered(number))
+    assert files(tmp_path) == {"trace.jsonl": ["a2"]}
+
+
+async def test_a_file_moved_away_is_replaced_by_a_new_one(tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+    file = sink_module._TraceFile(path, 10**9, 3)
+    file.append(b'{"ask_id": "a0"}\n')
+    path.rename(tmp_path / "moved")
+    file.append(b'{"ask_id": "a1"}\n')
+    file.close()
+    assert (ids(tmp_path / "moved"), ids(path)) == (["a0"], ["a1"])
+
+
+async def test_a_path_that_cannot_be_written_is_told_once_and_breaks_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    async with opened(tmp_path / "file" / "trace.jsonl") as sink:
+        for number in range(5):
+            sink.write(numbered(number))
+    assert sink.dropped == 5
+    [told] = [r for r in caplog.records if r.levelno == logging.ERROR]
+    assert f"traces cannot be written to {tmp_path}/file/trace.jsonl" in told.getMessage()
+
+
+async def test_a_full_disk_costs_records_and_nothing_else(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with opened(Path("/dev/full")) as sink:
+        sink.write(RECORD)
+        sink.write(RECORD)
+    assert sink.dropped == 2
+    assert len(caplog.records) == 1
+    assert "No space left" in caplog.text
+
+
+async def test_recovery_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    obstacle = tmp_path / "file"
+    obstacle.write_text("in the way")
+    file = sink_module._TraceFile(obstacle / "trace.jsonl", 10**9, 3)
+    file.append(b"{}\n")
+    obstacle.unlink()
+    file.append(b"{}\n")
+    file.append(b"{}\n")
+    file.close()
+    assert [record.levelname for record in caplog.records] == ["ERROR", "WARNING"]
+    assert "1 records were lost" in caplog.text
+
+
+async def test_a_disk_that_hangs_fills_the_queue_and_never_blocks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hanging, reached = threading.Event(), queue.SimpleQueue[None]()
+
+    def slow(record: AskRecord) -> dict[str, str]:
+        reached.put(None)
+        hanging.wait()
+        return {"ask_id": record.ask_id}
+
+    monkeypatch.setattr(sink_module, "record_to_json", slow)
+    async with opened(tmp_path / "trace.jsonl", max_queued=2) as sink:
+        sink.write(numbered(0))
+        reached.get()
+        for number in range(1, 6):
+            sink.write(numbered(number))
+        assert sink.dropped == 3
+        hanging.set()
+    assert ids(tmp_path / "trace.jsonl") == ["a0", "a1", "a2"]
+
+
+async def test_what_comes_after_closing_is_counted_as_dropped(tmp_path: Path) -> None:
+    async with opened(tmp_path / "trace.jsonl") as sink:
+        pass
+    sink.write(RECORD)
+    await sink.aclose()
+    assert sink.dropped == 1

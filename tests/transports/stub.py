@@ -1,0 +1,149 @@
+"""A runtime whose asks are one function of the test, served on a real loopback socket."""
+
+import asyncio
+import contextlib
+import json
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import httpx2
+
+from session_runtime.transports.http.door import HttpLimits
+from session_runtime.transports.http.server import build_app, run_http
+from session_runtime.types import AskEvent, AskFinished, AskRequest, AskResult, Identity
+
+Emit = Callable[[AskEvent], None]
+AskFunction = Callable[[AskRequest, Emit], Awaitable[AskResult]]
+
+TEXT = {"text": "hi"}
+EVENTS = {"accept": "text/event-stream"}
+LIMITS = HttpLimits(max_body_bytes=10_000)
+
+
+async def answer(request: AskRequest, emit: Emit) -> AskResult:
+    return finish(AskResult("a1", "answered", f"you said {request.text}"), emit)
+
+
+def finish(result: AskResult, emit: Emit) -> AskResult:
+    emit(AskFinished(ask_id=result.ask_id, seq=1, result=result))
+    return result
+
+
+class StubDoor:
+    def __init__(self, ask: AskFunction = answer) -> None:
+        self._ask = ask
+        self.identities: list[Identity | None] = []
+        self.readiness = (True, "ready")
+
+    async def ask(self, request: AskRequest, emit: Emit) -> AskResult:
+        return await self._ask(request, emit)
+
+    def tools(self, identity: Identity | None) -> Sequence[Mapping[str, Any]]:
+        self.identities.append(identity)
+        return [{"name": "a.b"}]
+
+    def status(self) -> Mapping[str, Any]:
+        return {"state": "ready"}
+
+    def ready(self) -> tuple[bool, str]:
+        return self.readiness
+
+
+class BlockedAsk:
+    """An ask that emits what it is given and then waits until it is cancelled."""
+
+    def __init__(self, *events: AskEvent) -> None:
+        self._events = events
+        self.started = asyncio.Event()
+        self.cancelled = asyncio.Event()
+
+    async def __call__(self, request: AskRequest, emit: Emit) -> AskResult:
+        for event in self._events:
+            emit(event)
+        self.started.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            finish(AskResult("a1", "cancelled"), emit)
+            self.cancelled.set()
+            raise
+        raise AssertionError
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A running server: its socket and port, a client for it, and how to stop it."""
+
+    sock: socket.socket
+    port: int
+    client: httpx2.AsyncClient
+    stop: asyncio.Event
+    running: asyncio.Task[None]
+
+    @asynccontextmanager
+    async def connected(self) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+        """A bare connection, for requests that no client library would send."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port, limit=2**27)
+        try:
+            yield reader, writer
+        finally:
+            writer.close()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
+
+
+@asynccontextmanager
+async def serving(
+    door: StubDoor | None = None, limits: HttpLimits = LIMITS, grace_s: float = 3.0
+) -> AsyncIterator[Served]:
+    sock = socket.create_server(("127.0.0.1", 0))
+    port = sock.getsockname()[1]
+    stop = asyncio.Event()
+    app = build_app(door or StubDoor(), limits, stop)
+    running = asyncio.create_task(run_http(app, sock, stop, grace_s=grace_s))
+    try:
+        async with httpx2.AsyncClient(
+            base_url=f"http://127.0.0.1:{port}", trust_env=False
+        ) as client:
+            yield Served(sock, port, client, stop, running)
+    finally:
+        stop.set()
+        await running
+
+
+@asynccontextmanager
+async def calling(
+    door: StubDoor | None = None, limits: HttpLimits = LIMITS
+) -> AsyncIterator[httpx2.AsyncClient]:
+    """The same application without a socket, where the socket is not the point."""
+    app = build_app(door or StubDoor(), limits, asyncio.Event())
+    transport = httpx2.ASGITransport(app, raise_app_exceptions=False)
+    async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as client:
+        yield client
+
+
+def head(port: int, *lines: str, target: str = "POST /v1/ask") -> bytes:
+    """The head of a request as bytes."""
+    fixed = (f"{target} HTTP/1.1", f"host: 127.0.0.1:{port}")
+    return "\r\n".join([*fixed, *lines, "", ""]).encode()
+
+
+async def read_answer(reader: asyncio.StreamReader) -> tuple[int, Any]:
+    """Read one answer with a content-length: its status and JSON."""
+    lines = (await reader.readuntil(b"\r\n\r\n")).decode().lower().split("\r\n")
+    fields = dict(line.split(": ", 1) for line in lines[1:] if line)
+    body = await reader.readexactly(int(fields["content-length"]))
+    return int(lines[0].split()[1]), json.loads(body)
+
+
+def frames(text: str) -> list[tuple[str, Any]]:
+    """The events of a stream as (event, data); comments are left out."""
+    parsed = []
+    for frame in text.split("\n\n"):
+        if frame and not frame.startswith(":"):
+            event, data = frame.split("\n")
+            parsed.append((event.removeprefix("event: "), json.loads(data.removeprefix("data: "))))
+    return parsed
