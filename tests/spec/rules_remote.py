@@ -1,0 +1,206 @@
+"""Rules of remote tools (RTE), doors (NET), safety (SEC) and insight (OPS)."""
+
+from tests.spec.requirement import Requirement, deferred, met
+
+REMOTE_TOOLS: tuple[Requirement, ...] = (
+    deferred(
+        "RTE-1",
+        "Each MCP server goes through four phases: initialise, discover every page, register the "
+        "whole list at once, call. Servers are brought up side by side, and one that is slow, "
+        "stuck or dead holds up no other; readiness names those that are missing.",
+    ),
+    deferred(
+        "RTE-2",
+        "Tool and identity together decide on server and session. Each credential has a session "
+        "of its own and nothing is cached across identities.",
+    ),
+    deferred(
+        "RTE-3",
+        "Remote tools are named with their server in front, or bare if configured; two equal bare "
+        "names are an error, get the prefix, or follow a priority inside a group of servers "
+        "declared equal, which also stand in for each other. Each conflict is logged and shown. "
+        "Weighted replicas for reading must remain possible.",
+    ),
+    deferred(
+        "RTE-4",
+        "Lists are fetched anew when the server says so, when they grow old, when a method is "
+        "unknown, or on demand, and serve new asks; a running ask may try its tool once more if "
+        "the schema is the same. If fetching fails the old list stays and is marked stale. "
+        "Changes are reported, and a destructive tool with a changed schema waits for approval.",
+    ),
+    deferred(
+        "RTE-5",
+        "One unusable definition is set aside with its reason and the rest of the server's tools "
+        "stay. A tool without a description is kept and marked.",
+    ),
+    deferred(
+        "RTE-6",
+        "Each source has limits of concurrency, rate and quota, a breaker that lets a single "
+        "probe through, a heartbeat, restarts with growing waits, and a bounded log; its process "
+        "group is ended with it and its environment holds only what is configured. Tools of a "
+        "source that is down answer at once that they are unavailable for now.",
+    ),
+    deferred(
+        "RTE-7",
+        "Connecting, listing, idling (extended by progress) and the whole call have time limits, "
+        "which a tool can override. Cancelling reaches the server and leaves nothing waiting; "
+        "progress turns into events.",
+    ),
+    deferred(
+        "RTE-8",
+        "Repeating depends on the kind of failure: never for wrong parameters or internal errors, "
+        "once after a refresh for an unknown tool, with growing jittered waits for time limits, "
+        "rate limits and lost connections. A call that may have run is repeated only if the "
+        "operator says it is read-only or idempotent, or if it carries a key that the server "
+        "honours.",
+    ),
+    deferred(
+        "RTE-9",
+        "Destructive tools are confirmed, refused or allowed as configured. A confirmation holds "
+        "for one tool, its arguments, one identity, one ask and a limited time, and is used up by "
+        "one call. What a server says about its tools can only make this stricter.",
+    ),
+    deferred(
+        "RTE-10",
+        "Results may be text, structured data checked against their schema, or images and "
+        "resources as references; an error stays an error. What comes from outside is marked as "
+        "data that nobody vouches for, redacted, cut to size and labelled with its source.",
+    ),
+    met(
+        "RTE-11",
+        "A call of an unknown name is answered with that fact and the closest names that this "
+        "identity may use now, and the ask goes on.",
+    ),
+    deferred(
+        "RTE-12",
+        "A deprecated tool names its replacement. The registry can be written out and compared "
+        "with exit codes that suit a pipeline. Giving a new generation to a share of the asks "
+        "must remain possible.",
+    ),
+    deferred(
+        "RTE-13",
+        "An append-only JSONL log records who did what and when, with redacted arguments, a "
+        "digest of the result, duration and error, chained by keyed hashes; the status shows the "
+        "head of the chain and a command verifies it.",
+    ),
+)
+
+DOORS: tuple[Requirement, ...] = (
+    met(
+        "NET-1a",
+        "HTTP offers `POST /v1/ask` (JSON, or server-sent events for those who accept them), `GET "
+        "/v1/tools`, `GET /v1/status`, `/healthz`, `/readyz` and `/openapi.json`.",
+    ),
+    deferred(
+        "NET-1b",
+        "HTTP also offers idempotency keys, detached asks with listing, events, confirmation and "
+        "cancelling; chat completions and models in OpenAI's form; direct invocation of tools, "
+        "off by default, outside tool search and with typed outcomes; configuration, its history, "
+        "explanation, validation, reload and rollback; MCP, the console and metrics.",
+    ),
+    met(
+        "NET-2a",
+        "Without keys the daemon binds to loopback only, and another host is a configuration "
+        "error; it says that it runs without keys and treats callers as administrators. It checks "
+        "Host and Origin (an absent Origin is fine), takes bodies as `application/json` only, "
+        "pays no heed to Authorization and refuses requests with forwarding headers.",
+    ),
+    deferred(
+        "NET-2b",
+        "Keys belong to named principals with roles; they are stored hashed and compared in "
+        "constant time. What a caller may do is what both the principal and the stated identity "
+        "may do; to state an identity needs `act_for` and never adds a right, and a deny rule "
+        "that needs an attribute nobody stated applies. Notes, references and budgets belong to "
+        "principal and user together.",
+    ),
+    deferred(
+        "NET-3",
+        "Over the network only harmless keys can be changed (limits, lists, search, prompts), "
+        "under If-Match. Commands, paths, imports, base URLs, secrets, keys and access are "
+        "changed in the file.",
+    ),
+    deferred(
+        "NET-4",
+        "The command line speaks to the running daemon through a Unix socket in the state "
+        "directory that only its owner can open.",
+    ),
+    deferred(
+        "NET-5",
+        "Bodies, headers, rates, concurrency and each user's share are limited, and overload is "
+        "answered by 429 or 503 with Retry-After.",
+    ),
+    deferred(
+        "NET-6",
+        "MQTT 5 carries requests on `<prefix>/ask` with response topics below `<prefix>/reply/`, "
+        "correlation data and events on the way back; a shared subscription spreads asks over "
+        "replicas, and a retained status with a last will shows version, digest and generation. "
+        "Retained requests are refused, a duplicate within the window gets the answer of the one "
+        "run, a broker's restart is survived, message expiry is the deadline, and being busy is "
+        "answered. With keys, a signed envelope that expires says who publishes.",
+    ),
+    met(
+        "NET-7a",
+        "The commands `serve`, `ask`, `tools` and `config` work without a network, print JSON "
+        "where asked to, and end with documented exit codes.",
+    ),
+    deferred(
+        "NET-7b",
+        "There are also commands for asks, keys, revocation, status, MCP, traces, audit, replay, "
+        "evaluation and diagnosis, of the same kind.",
+    ),
+)
+
+SAFETY: tuple[Requirement, ...] = (
+    deferred(
+        "SEC-1",
+        "The roots of file tools may not overlap with handlers, configuration or state, which is "
+        "checked when configuring. Files are opened without following links, and devices, pipes "
+        "and hard links are refused; each user has a root below.",
+    ),
+    deferred(
+        "SEC-2",
+        "Fetching from the web connects to the very address that was checked, checks every "
+        "redirect anew, knows mapped and translated addresses and metadata services, ignores "
+        "proxy variables and bounds decompression, size and time.",
+    ),
+    deferred(
+        "SEC-3",
+        "Callbacks go only to configured URLs and are signed with a time stamp. No key is ever "
+        "part of a URL. The console uses a strict session cookie with a token and a strict "
+        "content policy.",
+    ),
+    met(
+        "SEC-4a",
+        "Names and descriptions of tools, errors of handlers and messages in the log are data: "
+        "escaped where they appear, bounded, and never instructions inside a system message.",
+    ),
+    deferred(
+        "SEC-4b",
+        "The same holds for all that remote servers and callers without trust bring in, and for "
+        "the console that shows it.",
+    ),
+)
+
+INSIGHT: tuple[Requirement, ...] = (
+    met(
+        "OPS-1a",
+        "Every ask leaves a trace, one JSON object per line: turns, tools offered, searches, "
+        "calls (redacted), results as digest and size, latency, tokens including cached ones, and "
+        "the tokens that tool search saved.",
+    ),
+    deferred(
+        "OPS-1b",
+        "Where configured, traces are also OpenTelemetry spans with the conventional names for "
+        "generative models, and the numbers are Prometheus metrics.",
+    ),
+    deferred(
+        "OPS-2",
+        "Recorded asks can be replayed offline and deterministically, under another configuration "
+        "too, showing what would differ. An evaluation over cases measures first and fifth hits, "
+        "tokens, and tools loaded in vain.",
+    ),
+    deferred(
+        "OPS-3",
+        "Operators have a console in the browser.",
+    ),
+)
