@@ -32,9 +32,11 @@ def _no_message(text: str) -> None:
 class HandlerContext:
     """What one call may know and use.
 
-    ``deadline`` is on the monotonic clock (``time.monotonic()``, in seconds), None without a limit; ``idempotency_key`` is the same for every attempt of one call; ``resources`` are objects
-    that the embedding program handed to the runtime (a database pool, a bot client); ``conversation`` and ``metadata`` are the caller's, as given. ``emit_message``
-    and ``progress`` may be called from any thread.
+    ``deadline`` is on the monotonic clock (``time.monotonic()``, in seconds), None without a limit;
+    ``idempotency_key`` is the same for every attempt of one call; ``resources`` are objects that the
+    embedding program handed to the runtime (a database pool, a bot client); ``conversation`` and
+    ``metadata`` are the caller's, as given. ``emit_message`` and ``progress`` may be called from any
+    thread.
     """
 
     identity: Identity = field(default_factory=Identity)

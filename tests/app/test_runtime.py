@@ -8,7 +8,16 @@ import pytest
 
 from session_runtime import AskRequest, ConfigError, Identity, Runtime
 from session_runtime.app.runtime import read_config
-from tests.support import ask, calls, opened, says, scripted, write_config, write_handler
+from tests.support import (
+    HANGS,
+    ask,
+    calls,
+    opened,
+    says,
+    scripted,
+    write_config,
+    write_handler,
+)
 
 
 @pytest.mark.requirement("CFG-6")
@@ -131,3 +140,31 @@ async def test_each_ask_leaves_one_line_that_tells_its_turns_and_what_tool_searc
     assert [len(turn["exposed"]) for turn in record["turns"]] == [3, 4, 4]
     assert 0 <= record["daemon_s"] <= record["duration_s"]
     assert "hunter2" not in line
+
+
+@pytest.mark.requirement("OPS-1a")
+async def test_a_turn_that_is_cut_off_is_in_the_trace_and_not_counted_as_the_daemons_time(
+    tmp_path: Path,
+) -> None:
+    write_handler(tmp_path / "tools", "hang", code=HANGS)
+    text = '[handlers]\npaths = ["tools"]\n[skills]\nprefetch_tools = []\n'
+    config = tmp_path / "config.toml"
+    config.write_text(text + scripted(tmp_path, calls(("hang", {}))))
+    started = asyncio.Event()
+    async with Runtime.open(config, env={}, resources={"cancelled": []}) as runtime:
+        asking = asyncio.create_task(
+            runtime.ask(
+                AskRequest("go"), lambda e: started.set() if e.type == "tool.progress" else 0
+            )
+        )
+        await started.wait()
+        asking.cancel()
+        await asyncio.wait([asking])
+    (line,) = (tmp_path / ".session-runtime" / "trace.jsonl").read_text().splitlines()
+    record = json.loads(line)
+    (turn,) = record["turns"]
+    assert (record["outcome"], turn["step"], turn["attempts"]) == ("cancelled", 1, 1)
+    assert turn["tools_s"] > 0
+    assert record["daemon_s"] == pytest.approx(
+        record["duration_s"] - turn["tools_s"] - turn["model_s"], abs=0.001
+    )

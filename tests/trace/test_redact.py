@@ -157,6 +157,8 @@ def test_numbers_of_tokens_are_no_secrets() -> None:
         ("https://me:pw@host/path", "https://me:***@host/path"),
         ("send Bearer abc123def456 along", "send Bearer *** along"),
         ("我的密码是hunter2，别告诉别人", "我的密码是***，别告诉别人"),
+        ("my password is hunter2 and that is it", "my password is *** and that is it"),
+        ("https://h/bot123456789:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw0/send", "https://h/***/send"),
         ("-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----x", "***x"),
         ("-----BEGIN PRIVATE KEY-----\ncut off", "***"),
         ('{"a": 1, "password": "p\\"q"}', '{"a": 1, "password": "***"}'),

@@ -20,6 +20,7 @@ AskFunction = Callable[[AskRequest, Emit], Awaitable[AskResult]]
 
 TEXT = {"text": "hi"}
 EVENTS = {"accept": "text/event-stream"}
+HANGS_S = 60.0  # a test that waits for what never comes fails instead of hanging
 LIMITS = HttpLimits(max_body_bytes=10_000)
 
 
@@ -105,9 +106,10 @@ async def serving(
     app = build_app(door or StubDoor(), limits, stop)
     running = asyncio.create_task(run_http(app, sock, stop, grace_s=grace_s))
     try:
-        async with httpx2.AsyncClient(
-            base_url=f"http://127.0.0.1:{port}", trust_env=False
-        ) as client:
+        async with (
+            asyncio.timeout(HANGS_S),
+            httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client,
+        ):
             yield Served(sock, port, client, stop, running)
     finally:
         stop.set()

@@ -6,6 +6,7 @@ import sys
 from datetime import UTC, datetime
 
 from session_runtime.config.runtime import LogSettings
+from session_runtime.wire import printable
 
 
 class JsonLines(logging.Formatter):
@@ -31,16 +32,15 @@ class TextLines(logging.Formatter):
         """Render one record."""
         time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         line = (
-            f"{time} {record.levelname.lower():7} {record.name}: {printable(record.getMessage())}"
+            f"{time} {record.levelname.lower():7} {record.name}: {_one_line(record.getMessage())}"
         )
         if record.exc_info:
             line += "\n" + self.formatException(record.exc_info)
         return line
 
 
-def printable(text: str) -> str:
-    """The text with every control character (line ends, terminal escapes) shown as an escape."""
-    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+def _one_line(message: str) -> str:
+    return printable(message).replace("\n", "\\n").replace("\t", "\\t")
 
 
 def set_up_logging(settings: LogSettings) -> None:

@@ -25,40 +25,27 @@ class Patience:
     jitter: Callable[[], float] = random.random
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """The reply and what it took to get it; ``model_s`` is waiting time for the provider, in seconds."""
-
-    reply: ModelReply
-    attempts: int
-    model_s: float
-
-
 async def call_model(
     model: Model,
     request: ModelRequest,
     patience: Patience,
     deadline: float,
     on_attempt: Callable[[int], OnText],
-) -> Answered:
+) -> ModelReply:
     """Ask until there is a reply that says something, with the same messages each time.
 
     ``on_attempt(n)`` is called before attempt n and returns where its text goes. Raises the last
     TransientError when patience ends, PermanentError at once, DeadlineReached at ``deadline``
     (event-loop time).
     """
-    loop = asyncio.get_running_loop()
-    model_s = 0.0
     for attempt in range(1, patience.max_retries + 2):
-        started = loop.time()
-        if started >= deadline:
+        if asyncio.get_running_loop().time() >= deadline:
             raise DeadlineReached
         try:
             reply = await _before(deadline, model.reply(request, on_attempt(attempt)))
             _refuse_blank(reply)
-            return Answered(reply, attempt, model_s + loop.time() - started)
+            return reply
         except TransientError as error:
-            model_s += loop.time() - started
             if attempt > patience.max_retries:
                 raise
             await _wait_before_retry(patience, attempt, error, deadline)

@@ -3,14 +3,14 @@
 import asyncio
 from dataclasses import dataclass, field
 
-from session_runtime.ask.calling import Answered, DeadlineReached, Patience, call_model
+from session_runtime.ask.calling import DeadlineReached, Patience, call_model
 from session_runtime.ask.exposure import Exposure, Turn
 from session_runtime.ask.scope import AskScope
 from session_runtime.ask.transcript import Transcript
 from session_runtime.ask.turn import TurnRun, run_calls
 from session_runtime.generation import Profile
 from session_runtime.models.base import NUDGE, ModelReply, ModelRequest, OnText
-from session_runtime.trace.record import TurnRecord
+from session_runtime.trace.record import CallRecord, TurnRecord
 from session_runtime.types import ErrorInfo, Message, Outcome, TextDelta, TurnStarted, Usage
 
 
@@ -21,6 +21,20 @@ class Ending:
     outcome: Outcome
     text: str = ""
     error: ErrorInfo | None = None
+
+
+@dataclass(slots=True)
+class OpenTurn:
+    """A turn as far as it has come, so that one that is cut off leaves a trace too."""
+
+    step: int
+    turn: Turn
+    attempts: int = 0
+    model_s: float = 0.0
+    tools_s: float = 0.0
+    usage: Usage = field(default_factory=Usage)
+    finish_reason: str | None = None
+    calls: tuple[CallRecord, ...] = ()
 
 
 @dataclass(slots=True)
@@ -58,33 +72,48 @@ class Loop:
         return self._limit("steps", f"the limit of {self._limits.max_steps} model turns is reached")
 
     async def _turn(self, step: int) -> Ending | None:
-        turn = self._exposure.next_turn()
-        answered = await self._call_model(step, turn)
-        reply = answered.reply
-        usage = reply.usage or self._estimated(turn, reply)
-        self.progress.usage += usage
-        self.progress.text = reply.text
-        started = asyncio.get_running_loop().time()
-        run = await self._run_calls(turn, reply) if reply.calls else None
-        tools_s = asyncio.get_running_loop().time() - started
-        self._log_turn(step, turn, answered, usage, tools_s, run)
+        opened = OpenTurn(step, self._exposure.next_turn())
+        try:
+            reply = await self._call_model(opened)
+            self.progress.text = reply.text
+            run = await self._run_calls(opened, reply) if reply.calls else None
+        finally:
+            if opened.attempts:
+                self.progress.turns.append(self._record(opened))
         return self._after_prose(reply) if run is None else self._after_calls(reply, run)
 
-    async def _call_model(self, step: int, turn: Turn) -> Answered:
-        exposed = tuple(spec.name for spec in turn.tools)
+    async def _call_model(self, opened: OpenTurn) -> ModelReply:
+        tools = opened.turn.tools
+        exposed = tuple(spec.name for spec in tools)
 
         def on_attempt(attempt: int) -> OnText:
-            self._scope.emitter.send(TurnStarted(step=step, exposed=exposed, attempt=attempt))
+            opened.attempts = attempt
+            self._scope.emitter.send(
+                TurnStarted(step=opened.step, exposed=exposed, attempt=attempt)
+            )
             return lambda text: self._scope.emitter.send(TextDelta(text=text))
 
-        request = ModelRequest(self._transcript.sent, turn.tools, self._profile.names)
+        request = ModelRequest(self._transcript.sent, tools, self._profile.names)
         patience = Patience(self._profile.settings.max_retries)
-        return await call_model(
-            self._profile.model, request, patience, self._scope.deadline, on_attempt
-        )
+        started = _now()
+        try:
+            reply = await call_model(
+                self._profile.model, request, patience, self._scope.deadline, on_attempt
+            )
+        finally:
+            opened.model_s = _now() - started
+        opened.finish_reason = reply.finish_reason
+        opened.usage = reply.usage or self._estimated(opened.turn, reply)
+        self.progress.usage += opened.usage
+        return reply
 
-    async def _run_calls(self, turn: Turn, reply: ModelReply) -> TurnRun:
-        run = await run_calls(self._scope, self._exposure, turn, reply.calls)
+    async def _run_calls(self, opened: OpenTurn, reply: ModelReply) -> TurnRun:
+        started = _now()
+        try:
+            run = await run_calls(self._scope, self._exposure, opened.turn, reply.calls)
+        finally:
+            opened.tools_s = _now() - started
+        opened.calls = run.records
         self._transcript.add_turn(_assistant(reply), run.results)
         return run
 
@@ -128,28 +157,22 @@ class Loop:
     def _exposed_tokens(self, turn: Turn) -> int:
         return sum(self._scope.generation.schema_tokens[spec.name] for spec in turn.tools)
 
-    def _log_turn(
-        self,
-        step: int,
-        turn: Turn,
-        answered: Answered,
-        usage: Usage,
-        tools_s: float,
-        run: TurnRun | None,
-    ) -> None:
-        self.progress.turns.append(
-            TurnRecord(
-                step,
-                tuple(turn.by_name),
-                self._exposed_tokens(turn),
-                answered.attempts,
-                answered.model_s,
-                tools_s,
-                usage,
-                answered.reply.finish_reason,
-                run.records if run is not None else (),
-            )
+    def _record(self, opened: OpenTurn) -> TurnRecord:
+        return TurnRecord(
+            opened.step,
+            tuple(opened.turn.by_name),
+            self._exposed_tokens(opened.turn),
+            opened.attempts,
+            opened.model_s,
+            opened.tools_s,
+            opened.usage,
+            opened.finish_reason,
+            opened.calls,
         )
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def _assistant(reply: ModelReply) -> Message:

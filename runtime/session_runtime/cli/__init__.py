@@ -13,8 +13,8 @@ import click
 
 from session_runtime import __version__
 from session_runtime.cli import exits
-from session_runtime.cli.screen import printable
 from session_runtime.errors import ConfigError, RequestError, SessionRuntimeError
+from session_runtime.wire import printable
 
 COMMANDS: Final = {
     "ask": "Ask once, in this process.",
@@ -86,7 +86,8 @@ def _run(arguments: list[str]) -> int:
 
 def _complain(lines: Sequence[str], code: int) -> int:
     for line in lines:
-        click.echo(f"error: {printable(line)}", err=True)
+        one_line = " ".join(line.splitlines())
+        click.echo(f"error: {printable(one_line)}", err=True)
     return code
 
 

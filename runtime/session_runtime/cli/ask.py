@@ -1,6 +1,7 @@
 """``ask``: one ask in this process, without a daemon."""
 
 import asyncio
+import contextlib
 import importlib
 import sys
 from typing import Literal, cast
@@ -41,7 +42,10 @@ def command(
     identity = identity_of(user, roles, channel, group) or Identity()
     request = AskRequest(text, identity=identity, model=model)
     form: Form = "json" if as_json else "events" if events else "text"
-    return exits.of_result(asyncio.run(_ask(request, config, _report(form))))
+    report = _report(form)
+    # what a handler prints must not end up inside the JSON
+    with contextlib.redirect_stdout(sys.stdout if form == "text" else sys.stderr):
+        return exits.of_result(asyncio.run(_ask(request, config, report)))
 
 
 async def _ask(request: AskRequest, config: str | None, report: Report) -> AskResult:
@@ -61,9 +65,9 @@ async def _ask(request: AskRequest, config: str | None, report: Report) -> AskRe
 def _report(form: Form) -> Report:
     match form:
         case "json":
-            return ResultReport()
+            return ResultReport(sys.stdout)
         case "events":
-            return EventReport()
+            return EventReport(sys.stdout)
         case "text" if sys.stdout.isatty():
             # rich takes longer to import than a short ask takes: only where it is seen
             terminal = importlib.import_module("session_runtime.cli.terminal")

@@ -10,10 +10,10 @@ from session_runtime.app.runtime import read_config
 from session_runtime.cli import exits
 from session_runtime.cli.opening import opened
 from session_runtime.cli.options import config_option, json_option
-from session_runtime.cli.screen import print_json, printable
+from session_runtime.cli.screen import print_json
 from session_runtime.config.explain import explain, show
 from session_runtime.errors import ConfigError
-from session_runtime.wire import to_bytes
+from session_runtime.wire import printable, to_bytes
 
 
 @click.group(name="config")

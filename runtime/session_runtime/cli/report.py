@@ -1,13 +1,13 @@
 """How an ask is shown where no person watches: its result, its events, or its texts."""
 
-from typing import Protocol
+from typing import IO, Any, Protocol
 
 import click
 
-from session_runtime.cli.screen import print_json, print_text, printable
+from session_runtime.cli.screen import print_json, print_text
 from session_runtime.transports.outbox import Delivery
 from session_runtime.types import AskFinished, AskResult, MessageSent
-from session_runtime.wire import event_to_json, result_to_json
+from session_runtime.wire import event_to_json, printable, result_to_json
 
 
 class Report(Protocol):
@@ -18,20 +18,26 @@ class Report(Protocol):
 
 
 class ResultReport:
-    """Prints the result as JSON."""
+    """Prints the result as JSON to ``out``."""
+
+    def __init__(self, out: IO[Any]) -> None:
+        self._out = out
 
     def event(self, delivery: Delivery) -> None:
         """Print the last event's result, ignore all others."""
         if isinstance(delivery.event, AskFinished):
-            print_json(result_to_json(delivery.event.result))
+            print_json(result_to_json(delivery.event.result), self._out)
 
 
 class EventReport:
-    """Prints every event as one line of JSON (INT-3)."""
+    """Prints every event as one line of JSON to ``out`` (INT-3)."""
+
+    def __init__(self, out: IO[Any]) -> None:
+        self._out = out
 
     def event(self, delivery: Delivery) -> None:
         """Print one event."""
-        print_json(event_to_json(delivery.event, delivery.lost))
+        print_json(event_to_json(delivery.event, delivery.lost), self._out)
 
 
 class TextReport:

@@ -1,27 +1,21 @@
 """What all commands print: JSON for programs, and text that cannot take over a terminal (SEC-4)."""
 
 import sys
+from typing import IO, Any
 
 import click
 
-from session_runtime.wire import to_bytes, well_formed
+from session_runtime.wire import printable, to_bytes, well_formed
 
 
-def print_json(data: object) -> None:
-    """Print one line of JSON."""
-    click.echo(to_bytes(data))
+def print_json(data: object, out: IO[Any] | None = None) -> None:
+    """Print one line of JSON, to standard output unless told otherwise."""
+    click.echo(to_bytes(data), file=out)
 
 
 def print_text(text: str) -> None:
     """Print text from outside: as it is into a pipe, harmless on a terminal."""
     click.echo(printable(text) if sys.stdout.isatty() else well_formed(text))
-
-
-def printable(text: str) -> str:
-    """Show control characters but line ends and tabs as escapes."""
-    return "".join(
-        char if char.isprintable() or char in "\n\t" else repr(char)[1:-1] for char in text
-    )
 
 
 def first_line(text: str, width: int = 100) -> str:

@@ -4,7 +4,7 @@ from rich.console import Console
 from rich.text import Text
 
 from session_runtime.cli.report import show_error
-from session_runtime.cli.screen import first_line, printable
+from session_runtime.cli.screen import first_line
 from session_runtime.transports.outbox import Delivery
 from session_runtime.types import (
     AskEvent,
@@ -21,7 +21,7 @@ from session_runtime.types import (
     ToolStarted,
     TurnStarted,
 )
-from session_runtime.wire import to_bytes
+from session_runtime.wire import printable, to_bytes
 
 
 class TerminalReport:

@@ -10,9 +10,10 @@ import click
 from session_runtime.app.runtime import Runtime
 from session_runtime.cli.opening import opened
 from session_runtime.cli.options import config_option, identity_of, identity_options, json_option
-from session_runtime.cli.screen import first_line, print_json, print_text, printable
+from session_runtime.cli.screen import first_line, print_json, print_text
 from session_runtime.errors import RequestError
 from session_runtime.types import Identity
+from session_runtime.wire import printable
 
 Tool = Mapping[str, Any]
 
@@ -44,7 +45,7 @@ def list_tools(config: str | None, as_json: bool, **identity: Any) -> None:
 @identity_options
 def show_tool(name: str, config: str | None, as_json: bool, **identity: Any) -> None:
     """Show the tool NAME with its parameters."""
-    tool = _named(name, asyncio.run(_tools(config, identity_of(**identity))))
+    tool = asyncio.run(_tool(name, config, identity_of(**identity)))
     if as_json:
         print_json(tool)
         return
@@ -79,6 +80,17 @@ def search_tools(
 async def _tools(config: str | None, identity: Identity | None) -> list[dict[str, Any]]:
     async with opened(config) as runtime:
         return runtime.tools(identity)
+
+
+async def _tool(name: str, config: str | None, identity: Identity | None) -> Tool:
+    async with opened(config) as runtime:
+        for bad in runtime.generation.catalog.quarantined if identity is None else ():
+            if bad.name == name:
+                raise RequestError(
+                    f"tool {name!r} is left out: {bad.place}: {bad.reason}",
+                    code="request.quarantined_tool",
+                )
+        return _named(name, runtime.tools(identity))
 
 
 async def _search(

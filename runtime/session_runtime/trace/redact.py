@@ -50,6 +50,10 @@ _SCHEME: Final = re.compile(
 _RANDOM: Final = re.compile(r"[0-9=]|[a-z][A-Z]|.{20}")
 _USERINFO: Final = re.compile(r"(://[^/\s:@]{0,256}:)[^/\s@]+@")
 _CHINESE: Final = re.compile(r"((?:密码|口令|密钥|令牌|验证码)[^\n!-~]{0,6}[:=]?\s{0,4})[!-~]{3,}")
+_SPOKEN: Final = re.compile(
+    r"(?i)(?<![A-Za-z0-9])((?:password|passcode|passphrase|api key|secret key|access key|token)"
+    r"\s{1,4}(?:is|was|=>)\s{1,4})\S+"
+)
 _NAMED: Final = re.compile(
     r"""(?<![A-Za-z0-9_.-])(?:--(?P<flag>[A-Za-z][A-Za-z0-9_-]{1,63})[\s=]{1,4}"""
     r"""|(?P<name>[A-Za-z][A-Za-z0-9_.-]{1,63})\\*["']?\s{0,4}[:=]\s{0,4})"""
@@ -185,6 +189,7 @@ def _without_secrets(text: str) -> str:
     text = _SHAPES.sub(MASK, text)
     text = _SCHEME.sub(_mask_scheme, text)
     text = _USERINFO.sub(rf"\1{MASK}@", text)
+    text = _SPOKEN.sub(rf"\1{MASK}", text)
     return _CHINESE.sub(rf"\1{MASK}", text)
 
 

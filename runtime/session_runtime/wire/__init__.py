@@ -11,7 +11,8 @@ from session_runtime.wire.outgoing import (
     result_to_json,
     usage_to_json,
 )
-from session_runtime.wire.strict import parse_json, to_bytes, well_formed
+from session_runtime.wire.strict import parse_json, to_bytes
+from session_runtime.wire.text import printable, well_formed
 
 __all__ = [
     "error_to_json",
@@ -19,6 +20,7 @@ __all__ = [
     "message_from_json",
     "message_to_json",
     "parse_json",
+    "printable",
     "request_from_json",
     "result_to_json",
     "to_bytes",

@@ -18,7 +18,8 @@ from session_runtime.types import (
     TextPart,
     ToolCall,
 )
-from session_runtime.wire.strict import shown, to_bytes, well_formed
+from session_runtime.wire.strict import shown, to_bytes
+from session_runtime.wire.text import well_formed
 
 T = TypeVar("T")
 

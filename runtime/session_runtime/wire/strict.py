@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 
 from session_runtime.errors import RequestError
+from session_runtime.wire.text import well_formed
 
 MAX_DEPTH: Final = 64
 _TOO_DEEP: Final = f"it is nested deeper than {MAX_DEPTH} levels"
@@ -45,11 +46,6 @@ def to_bytes(data: object) -> bytes:
         return _ENCODER.encode(data).encode()
     except ValueError:
         return _ENCODER.encode(_cleaned(data)).encode()
-
-
-def well_formed(text: str) -> str:
-    """Join surrogate pairs and replace lone halves by U+FFFD."""
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def shown(value: object) -> str:
