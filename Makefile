@@ -33,7 +33,9 @@ soak: $(VENV)/installed ## long and heavy tests
 	@$(BIN)/pytest -m soak
 
 bench: $(BENCH)/installed ## figures beside those of other libraries, as Markdown
-	@for script in $$(grep -l '^if __name__' tests/benchmarks/*.py); do $(BENCH)/bin/python $$script || exit 1; done
+	@for script in $$(grep -l '^if __name__' tests/benchmarks/*.py); do \
+	  printf '\n## %s\n\n' $$(basename $$script .py); $(BENCH)/bin/python $$script || exit 1; \
+	done
 
 docs: $(VENV)/installed ## write the generated pages anew
 	@$(BIN)/python -m tests.spec.contract_page
