@@ -66,6 +66,7 @@ def measure_ours(catalogue: list[dict[str, Any]], queries: list[str]) -> Figures
     seen = index.full_mask & ~0b1010
     open_on(index, seen).search(queries[0])
     masks = [index.full_mask & ~(1 << at) for at in range(40)]
+    other_masks = [mask & ~(1 << 50) for mask in masks]
     session = open_on(index, seen)
     selects = [f"select:{tool['name']}" for tool in catalogue[:: max(1, len(catalogue) // 40)]]
     view = index.view(seen)
@@ -75,9 +76,12 @@ def measure_ours(catalogue: list[dict[str, Any]], queries: list[str]) -> Figures
     return {
         "open, mask seen before": median(lambda _: open_on(index, seen), range(200)),
         "open, new mask": median(lambda mask: open_on(index, mask), masks),
+        "open, new mask, first query": median(
+            lambda mask: open_on(index, mask).search(queries[0]), other_masks
+        ),
         "tools of the first turn": median(lambda _: session.next_turn(), range(200)),
         "keyword query": median(lambda query: open_on(index, seen).search(query), queries * 3),
-        "keyword query, new words": median(lambda query: first_search(index, query), queries),
+        "keyword query, asked for the first time": first_time(index, queries),
         "select: query": median(lambda query: open_on(index, seen).search(query), selects * 3),
     }
 
@@ -91,9 +95,11 @@ def open_on(index: SearchIndex, mask: int) -> ToolSearchSession:
     return session
 
 
-def first_search(index: SearchIndex, query: str) -> object:
-    """A query none of whose words were searched for in this view."""
-    return SearchIndex(index.corpus).rank(query, LIMIT)
+def first_time(index: SearchIndex, queries: list[str]) -> float:
+    """Each query once, in a view that answered nothing but one other query before."""
+    view = SearchIndex(index.corpus).view(index.full_mask)
+    view.rank("something else", LIMIT)
+    return median(lambda query: view.rank(query, LIMIT), queries)
 
 
 def measure_peer(
@@ -109,6 +115,7 @@ def measure_peer(
     figures = {
         "open, mask seen before": opening,
         "open, new mask": opening,
+        "open, new mask, first query": opening,
         "keyword query": median(lambda query: peer.search(query, LIMIT), queries),
     }
     if peer.first_turn():

@@ -38,6 +38,7 @@ def test_no_definition_is_rejected_however_odd() -> None:
             {"name": "a", "description": "first"},
             {"name": "a", "description": "second"},
             {},
+            None,  # type: ignore[list-item]
             {"name": None, "description": None},
             {"name": 7, "description": ["x"], "parameters": "no"},
             {
@@ -58,6 +59,7 @@ def test_no_definition_is_rejected_however_odd() -> None:
         "unnamed_2",
         "unnamed_3",
         "unnamed_4",
+        "unnamed_5",
         "x" * 300,
         "line\nbreak",
         "\ud800",

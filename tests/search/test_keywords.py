@@ -2,6 +2,7 @@
 
 import pytest
 
+from session_runtime.search import index_tools
 from tests.search.catalogues import CHAT_BOT_ZH, MUSIC, ranked, tool, view_of
 
 
@@ -41,6 +42,13 @@ def test_a_required_word_must_occur_in_name_parameters_or_descriptions() -> None
         "e.member",
     ]
     assert ranked(view, "member +usher") == []
+
+
+@pytest.mark.requirement("TS-8")
+def test_a_required_word_is_not_met_by_a_value_that_a_parameter_allows() -> None:
+    mode = {"type": "object", "properties": {"mode": {"enum": ["eager", "lazy"]}}}
+    index = index_tools([{"name": "load", "parameters": mode}])
+    assert index.rank("eager", 5) != index.rank("+eager", 5) == []
 
 
 @pytest.mark.requirement("TS-8")

@@ -158,10 +158,14 @@ def test_every_tool_is_found_by_name_and_by_wire_name(
 
 @pytest.mark.requirement("TS-3")
 def test_configured_names_resolve_in_order_and_missing_ones_get_the_nearest() -> None:
-    assert resolve_names(view_of(*MUSIC), ["END", "web.search", "end", "sned_message", "qqq"]) == (
-        ("end", "web.search"),
-        {"sned_message": "messages.send_message", "qqq": None},
-    )
+    names = ["END", "web.search", "end", "sned_message", "edn", "qqq", "conversation"]
+    nearest = {
+        "sned_message": "messages.send_message",
+        "edn": "end",
+        "qqq": None,
+        "conversation": None,
+    }
+    assert resolve_names(view_of(*MUSIC), names) == (("end", "web.search"), nearest)
 
 
 @pytest.mark.requirement("TS-3")

@@ -99,6 +99,14 @@ def test_a_forbidden_name_is_answered_like_one_that_does_not_exist() -> None:
         assert answers[0] == answers[1]
 
 
+@pytest.mark.requirement("TS-2")
+def test_filler_in_a_hidden_tool_does_not_change_how_long_a_description_counts() -> None:
+    visible = (tool("b.one", "needs doing songs"), tool("c.two", "songs of many kinds and colours"))
+    hidden = tool("a.zero", "need do songs")
+    view = index_of((hidden, *visible)).view(0b110)
+    assert view.rank("songs", 5) == index_of(visible).rank("songs", 5)
+
+
 @pytest.mark.requirement("PRE-1")
 @builds_indexes
 @given(filtered(), queries)

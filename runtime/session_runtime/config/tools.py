@@ -83,14 +83,14 @@ class SkillsSettings(Section):
 class SearchSettings(Section):
     """How much a match in each part of a tool counts; 0 leaves the part out."""
 
-    name: Weight = key(3.0, "The tool's own name.")
-    namespace: Weight = key(3.0, "The group in front of the name.")
-    aliases: Weight = key(3.0, "Other names of the tool.")
-    hints: Weight = key(1.5, "The author's search hints.")
-    description: Weight = key(1.5, "The description.")
-    parameters: Weight = key(0.6, "Names of parameters.")
-    parameter_descriptions: Weight = key(0.4, "Descriptions of parameters.")
-    enums: Weight = key(0.3, "Values that a parameter allows.")
+    name: Weight = key(3.5, "The tool's own name.")
+    namespace: Weight = key(2.0, "The group in front of the name.")
+    aliases: Weight = key(3.5, "Other names of the tool.")
+    hints: Weight = key(2.0, "The author's search hints.")
+    description: Weight = key(1.2, "The description.")
+    parameters: Weight = key(0.9, "Names of parameters.")
+    parameter_descriptions: Weight = key(0.6, "Descriptions of parameters.")
+    enums: Weight = key(0.8, "Values that a parameter allows.")
 
 
 class AccessRule(Section):

@@ -23,7 +23,7 @@ from session_runtime.search.directory import Entry, tool_entry
 from session_runtime.search.fields import NAMING, Field, FieldWeights, texts
 from session_runtime.search.spelling import spelling_steps
 from session_runtime.search.synonyms import GROUPS
-from session_runtime.search.terms import Lexicon, runs
+from session_runtime.search.terms import STOP_WORDS, Lexicon, runs
 
 T = TypeVar("T")
 Steps = Generator[None, None, T]
@@ -78,11 +78,14 @@ def corpus_steps(
 def _fresh(previous: Corpus) -> bool:
     """Whether most words of the shared lexicon are still in use."""
     used = np.count_nonzero(np.diff(previous.postings.offsets))
-    return len(previous.lexicon) <= _STALE_SHARE * int(used)
+    return len(previous.lexicon) <= len(STOP_WORDS) + _STALE_SHARE * int(used)
 
 
 def _new_lexicon() -> Steps[Lexicon]:
     lexicon = Lexicon()
+    for word in sorted(STOP_WORDS):
+        lexicon.learn_stop_word(word)
+        yield
     for group in GROUPS:
         lexicon.learn_synonyms(group)
         yield
@@ -148,7 +151,9 @@ def _post(documents: Sequence[Document], terms: int) -> Steps[Postings]:
     cells = (entries >> _FIELD_SHIFT & 0xF).astype(np.int32) * len(documents) + docs
     yield
     offsets = np.searchsorted(entries >> _TERM_SHIFT, np.arange(terms + 1))
-    return Postings(offsets, docs, cells, (entries & 0xFF).astype(np.uint8))
+    pairs = np.flatnonzero(np.diff(entries >> _DOC_SHIFT, prepend=-1))
+    counts = (entries & 0xFF).astype(np.uint8)
+    return Postings(offsets, docs, cells, counts, pairs, np.searchsorted(pairs, offsets))
 
 
 def _name_tables(

@@ -42,7 +42,7 @@ def name_forms(spec: ToolSpec) -> tuple[str, ...]:
     return tuple(forms)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Document:
     """What one tool contributes; reused by the next generation if ``key`` is the same.
 
@@ -64,18 +64,22 @@ class NameTables:
     compact: Mapping[str, Positions]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Postings:
     """For the term with number ``t``: the slice ``offsets[t]:offsets[t + 1]`` of the other arrays.
 
     An entry says that the tool ``docs`` holds the term ``counts`` times in the field
-    ``cells // tools``; ``cells`` is ``field * tools + doc``.
+    ``cells // tools``; ``cells`` is ``field * tools + doc``. Entries of one term and tool stand
+    together: ``pairs`` is where each such pair begins, ``pair_offsets`` is for ``pairs`` what
+    ``offsets`` is for the entries.
     """
 
     offsets: npt.NDArray[np.int64]
     docs: npt.NDArray[np.int32]
     cells: npt.NDArray[np.int32]
     counts: npt.NDArray[np.uint8]
+    pairs: npt.NDArray[np.int64]
+    pair_offsets: npt.NDArray[np.int64]
 
     def slice_of(self, term: int | None) -> slice:
         """Where the entries of a term are; empty for a term that no tool has."""

@@ -13,7 +13,7 @@ MAX_SCHEMA_NODES = 2_000
 _TABLES = frozenset({"properties", "$defs", "definitions"})
 _INNER = frozenset({"items", "additionalProperties"})
 _BRANCHES = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
-_SEGMENTS = re.compile(r"(.*(?:[./:]|__))?(.*)", re.DOTALL)
+_NAMESPACE = re.compile(r".*(?:[./:]|__)", re.DOTALL)
 
 
 class Field(IntEnum):
@@ -74,7 +74,9 @@ LENGTH_NORMS = (0.3, 0.35, 0.3, 0.6, 0.9, 0.6, 0.2, 0.2)
 
 def split_name(name: str) -> tuple[str, str]:
     """The namespace and the last segment of a name: ``mcp.git.log`` → ``mcp.git.`` and ``log``."""
-    namespace, last = _SEGMENTS.fullmatch(name).groups("")  # type: ignore[union-attr]
+    found = _NAMESPACE.match(name)
+    namespace = found.group() if found else ""
+    last = name[len(namespace) :]
     return (namespace, last) if last.strip() else ("", name)
 
 

@@ -106,7 +106,7 @@ def index_tools(tools: Iterable[Mapping[str, Any]]) -> SearchIndex:
     """
     specs: dict[str, ToolSpec] = {}
     for number, tool in enumerate(tools):
-        spec = _tolerant_spec(tool, number)
+        spec = _tolerant_spec(tool if isinstance(tool, Mapping) else NOTHING, number)
         specs.setdefault(spec.name, spec)
     return build_index(tuple(specs.values()), build_wire_names(specs, "__"), FieldWeights())
 
@@ -129,4 +129,5 @@ def _tolerant_spec(tool: Mapping[str, Any], number: int) -> ToolSpec:
 
 
 def _strings(value: object) -> tuple[str, ...]:
-    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
+    items = value if isinstance(value, list | tuple) else ()
+    return tuple(item for item in items if isinstance(item, str))

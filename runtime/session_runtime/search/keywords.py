@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from session_runtime.search.corpus import Positions, fold
+from session_runtime.search.impacts import Docs, Scores
 from session_runtime.search.lru import Lru
 from session_runtime.search.query import Word
-from session_runtime.search.rank import Docs, Hits, Scorer, Scores
+from session_runtime.search.rank import Hits, Scorer
 from session_runtime.search.terms import STOP_WORDS, analyse, is_cjk, runs
 
 EXACT_LAYER, NAME_LAYER = 2, 1
@@ -47,7 +48,7 @@ class Ranking:
             scores = self.scores[found]
             found = found[scores >= np.partition(scores, -limit)[-limit]]
         order = np.lexsort((self.name_rank[found], -self.scores[found]))
-        return [int(position) for position in found[order[:limit]]]
+        return [int(position) for position in found[order[: max(limit, 0)]]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

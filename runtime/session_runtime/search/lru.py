@@ -1,4 +1,4 @@
-"""A bounded map that forgets what was used longest ago; what is worth keeping is decided by its owner."""
+"""A bounded map that forgets what was used longest ago; what is worth keeping its owner decides."""
 
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
@@ -8,7 +8,7 @@ V = TypeVar("V")
 
 
 class Lru(Generic[K, V]):
-    """Keeps the ``limit`` values asked for last."""
+    """Keeps the ``limit`` values that were asked for last."""
 
     __slots__ = ("_limit", "_values")
 
@@ -21,12 +21,11 @@ class Lru(Generic[K, V]):
 
     def get_or_make(self, key: K, make: Callable[[K], V]) -> V:
         """The value kept for ``key``, or else ``make(key)``, which is then kept."""
-        values = self._values
-        if key in values:
-            values[key] = value = values.pop(key)
-            return value
-        value = make(key)
-        values[key] = value
-        if len(values) > self._limit:
-            del values[next(iter(values))]
+        try:
+            value = self._values.pop(key)
+        except KeyError:
+            value = make(key)
+        self._values[key] = value
+        if len(self._values) > self._limit:
+            del self._values[next(iter(self._values))]
         return value

@@ -3,7 +3,6 @@
 Which words a query has is decided in ``query``, what outranks what in ``view``.
 """
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -11,17 +10,18 @@ import numpy as np
 import numpy.typing as npt
 
 from session_runtime.search.corpus import Corpus
-from session_runtime.search.fields import LENGTH_NORMS, NAMING, Field
+from session_runtime.search.fields import Field
+from session_runtime.search.impacts import Docs, Scores, cell_weights, compute_impacts
 from session_runtime.search.lru import Lru
 from session_runtime.search.terms import STOP_WORDS
 
 TERMS_KEPT = 512
-CORRECTED_SHARE = 0.6
-SHORTEST_PIECE = 3
+SHORTEST_PIECE, LONGEST_GLUED = 3, 40
 
-Docs = npt.NDArray[np.int64]
 Entries = npt.NDArray[np.int32]
-Scores = npt.NDArray[np.float64]
+
+_NO_DOCS: Docs = np.empty(0, np.int64)
+_NO_SCORES: Scores = np.empty(0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,10 +45,10 @@ class Scorer:
     def __init__(self, corpus: Corpus, visible: npt.NDArray[np.bool_]) -> None:
         self._corpus = corpus
         self._visible = visible
-        self._count = int(np.count_nonzero(visible))
         self.size = len(corpus.names)
         self.name_rank = corpus.name_rank
-        self._cell_weights = _cell_weights(corpus, visible)
+        self._cell_weights = cell_weights(corpus, visible)
+        self._impacts = compute_impacts(corpus, visible, self._cell_weights)
         self._hits: Lru[str, Hits] = Lru(TERMS_KEPT)
 
     def hits(self, word: str) -> Hits:
@@ -91,29 +91,16 @@ class Scorer:
         return self._with_shares(hits, others, self._corpus.weights.synonyms)
 
     def _own(self, term: str) -> Hits:
-        """Exactly this term: weighted counts by field, saturated, times rarity."""
-        docs, cells, counts = self._postings(term)
-        if not len(docs):
+        """Exactly this term."""
+        number = self._corpus.lexicon.numbers.get(term)
+        found = self._impacts.slice_of(number)
+        if number is None or found.start == found.stop:
             return _nothing(term)
-        evidence = np.bincount(docs, counts * self._cell_weights[cells], self.size)
-        found = np.flatnonzero(evidence > 0)
-        if not len(found):
-            return _nothing(term)
-        weighted = evidence[found]
-        best = self._rarity(len(found)) * (self._corpus.weights.saturation + 1)
-        impacts = best * (weighted / (weighted + self._corpus.weights.saturation))
-        naming = docs[cells < len(NAMING) * self.size]
-        return Hits(term, found, impacts, self._visible_once(naming), best)
-
-    def _visible_once(self, docs: Entries) -> Docs:
-        first = np.ones(len(docs), dtype=np.bool_)
-        np.not_equal(docs[1:], docs[:-1], out=first[1:])
-        once = docs[first].astype(np.int64)
-        return once[self._visible[once]]
-
-    def _rarity(self, holders: int) -> float:
-        share = (self._count - holders + 0.5) / (holders + 0.5)
-        return float(math.log1p(share) ** self._corpus.weights.rarity)
+        docs = self._impacts.docs[found]
+        named = docs[self._impacts.naming[found]]
+        return Hits(
+            term, docs, self._impacts.values[found], named, float(self._impacts.best[number])
+        )
 
     def _corrected(self, word: str, term: str) -> Hits:
         """An unknown word read as a known one a letter away, or as two known ones in one."""
@@ -121,11 +108,12 @@ class Scorer:
         near = [self._own(stem(known)) for known in self._corpus.spelling.near(word)]
         commonest = max(near, key=lambda hits: len(hits.docs), default=_nothing(term))
         if len(commonest.docs):
-            stand_in = replace(_nothing(term), named=commonest.named)
-            return self._with_shares(stand_in, [commonest], CORRECTED_SHARE)
+            return replace(commonest, term=term)
         return self._glued(word, term)
 
     def _glued(self, word: str, term: str) -> Hits:
+        if len(word) > LONGEST_GLUED:
+            return _nothing(term)
         lexicon = self._corpus.lexicon
         for end in range(SHORTEST_PIECE, len(word) - SHORTEST_PIECE + 1):
             pieces = word[:end], word[end:]
@@ -150,8 +138,7 @@ class Scorer:
 
 
 def _nothing(term: str) -> Hits:
-    none = np.empty(0, np.int64)
-    return Hits(term, none, np.empty(0), none, 0.0)
+    return Hits(term, _NO_DOCS, _NO_SCORES, _NO_DOCS, 0.0)
 
 
 def _both(term: str, left: Hits, right: Hits) -> Hits:
@@ -161,13 +148,3 @@ def _both(term: str, left: Hits, right: Hits) -> Hits:
     impacts = left.impacts[at_left] + right.impacts[at_right]
     named = np.intersect1d(left.named, right.named, assume_unique=True)
     return Hits(term, docs, impacts, named, left.best + right.best)
-
-
-def _cell_weights(corpus: Corpus, visible: npt.NDArray[np.bool_]) -> Scores:
-    """The weight of one occurrence by field and tool, over the field's relative length; 0 if hidden."""
-    weights = np.array(corpus.weights.by_field())[:, None]
-    norms = np.array(LENGTH_NORMS)[:, None]
-    totals = corpus.lengths[:, visible].sum(axis=1, keepdims=True)
-    relative = corpus.lengths * np.count_nonzero(visible) / np.maximum(totals, 1)
-    cells: Scores = weights / (1 - norms + norms * relative) * visible
-    return cells.ravel()

@@ -174,7 +174,8 @@ class ToolSearchSession:
         }
 
     def _hint(self, not_found: Sequence[str]) -> str:
-        near = (name for text in not_found for name in self._view.nearest(text, HINTED_NAMES))
+        asked = not_found[:HINTED_NAMES]
+        near = (name for text in asked for name in self._view.nearest(text))
         names = list(dict.fromkeys(near))[:HINTED_NAMES]
         sentences = []
         if names:
@@ -215,5 +216,5 @@ def resolve_names(
         found = view.resolve_canonical(name)
         resolved.update(dict.fromkeys(map(view.name, found)))
         if not found:
-            missing[name] = next(iter(view.nearest(name, 1)), None)
+            missing[name] = next(iter(view.nearest(name)), None)
     return tuple(resolved), missing

@@ -34,7 +34,7 @@ class Spelling:
             for low, high in zip(first.tolist(), after.tolist(), strict=True)
             for entry in self._table[low:high]
         }
-        return sorted(known for known in found if known != word and _one_letter_apart(word, known))
+        return sorted(known for known in found if known != word and one_letter_apart(word, known))
 
 
 def spelling_steps(words: Sequence[str]) -> Generator[None, None, Spelling]:
@@ -62,7 +62,10 @@ def _forms(word: str) -> list[int]:
     return [zlib.crc32(form) for form in (text, *sorted(shorter))]
 
 
-def _one_letter_apart(left: str, right: str) -> bool:
+def one_letter_apart(left: str, right: str) -> bool:
+    """Whether texts differ by one letter at most: changed, missing, added, or two swapped."""
+    if abs(len(left) - len(right)) > 1:
+        return False
     start = 0
     shorter = min(len(left), len(right))
     while start < shorter and left[start] == right[start]:

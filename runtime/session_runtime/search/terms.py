@@ -123,6 +123,10 @@ class Lexicon:
         """The term numbers of some runs, in their order; new words are remembered."""
         return list(chain.from_iterable(map(self._run_numbers.__getitem__, found)))
 
+    def learn_stop_word(self, word: str) -> None:
+        """Give a word that says nothing its number before any catalogue is read."""
+        self.stop_numbers.add(self.learn([word])[-1])
+
     def learn_synonyms(self, group: str) -> None:
         """Make every word of a blank-separated group a synonym of the others."""
         terms = [self.stem(word) for word in group.split()]
@@ -156,8 +160,6 @@ class Lexicon:
             if not is_cjk(word):
                 self._stems[word] = term
             numbers.append(self.numbers.setdefault(term, len(self.numbers)))
-        if run.casefold() in STOP_WORDS:
-            self.stop_numbers.update(numbers)
         return tuple(numbers)
 
 

@@ -4,7 +4,6 @@ Which tools are visible is decided by the mask that ``index`` is asked for, what
 ``session``.
 """
 
-import difflib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,8 +18,11 @@ from session_runtime.search.keywords import KeywordRanker, Ranking
 from session_runtime.search.lru import Lru
 from session_runtime.search.query import Empty, Keywords, Select, Word, parse, spellings
 from session_runtime.search.rank import Scorer
+from session_runtime.search.spelling import one_letter_apart
+from session_runtime.search.terms import analyse, normalise, runs
 
-LAYOUTS_KEPT = 8
+LAYOUTS_KEPT, NEAREST_KEPT = 8, 64
+NEAREST = 3
 NAMED_LAYER = 3.0
 
 
@@ -60,6 +62,7 @@ class SearchView:
         self._corpus = corpus
         self._mask = mask
         self._reopen = reopen
+        self._nearest: Lru[str, tuple[str, ...]] = Lru(NEAREST_KEPT)
         self._layouts: Lru[tuple[tuple[str, ...], int], Layout] = Lru(LAYOUTS_KEPT)
 
     @cached_property
@@ -151,18 +154,22 @@ class SearchView:
             for name, score in self.rank(query, limit)
         ]
 
-    def nearest(self, name: str, limit: int) -> list[str]:
-        """Visible names that a name nobody has may have meant, best first."""
-        ranked = [found for found, _ in self.rank(name.replace("+", " "), limit)]
-        if ranked:
-            return ranked
-        names = map(self.name, self._listed)
-        near = [other for other in names if abs(len(other) - len(name)) <= 2]
-        return difflib.get_close_matches(name, near, limit)
+    def nearest(self, name: str) -> tuple[str, ...]:
+        """A few visible names that a name nobody has may have meant, best first."""
+        return self._nearest.get_or_make(name, self._find_nearest)
 
     def layout(self, base: tuple[str, ...], max_tokens: int) -> Layout:
         """What is held back if ``base`` is not, and the directory that lists it (TS-4)."""
         return self._layouts.get_or_make((base, max_tokens), self._lay_out)
+
+    def _find_nearest(self, name: str) -> tuple[str, ...]:
+        ranked = self.rank(name.replace("+", " "), NEAREST)
+        words = _words_of(name)
+        if near := [other for other, score in ranked if score >= 1 or words & _words_of(other)]:
+            return tuple(near)
+        asked = fold(name)
+        names = map(self.name, self._listed)
+        return tuple(other for other in names if one_letter_apart(asked, fold(other)))[:NEAREST]
 
     def _lay_out(self, key: tuple[tuple[str, ...], int]) -> Layout:
         base, max_tokens = key
@@ -213,7 +220,8 @@ class SearchView:
         return items if len(items) > 1 else None
 
     def _rank(self, keywords: Keywords) -> Ranking:
-        forms = [keywords.text, *(word.text for word in keywords.words if word.compound)]
+        separated = (word.text for word in keywords.words if not word.text.isalnum())
+        forms = (keywords.text, *separated)
         exact = dict.fromkeys(at for form in forms for at in self._by_form(form))
         return self._keywords.rank(keywords.words, tuple(exact))
 
@@ -234,3 +242,7 @@ class SearchView:
 def is_loader(name: str) -> bool:
     """Whether a name means the search itself."""
     return fold(name) == TOOL_SEARCH
+
+
+def _words_of(name: str) -> set[str]:
+    return {word for run in runs(normalise(name)) for word in analyse(run).words}

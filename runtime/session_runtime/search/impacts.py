@@ -1,0 +1,83 @@
+"""How much each term says for each visible tool, computed for a whole view at once (TS-8).
+
+Rarity, length norms and with them every figure here depend on the visible tools alone.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from session_runtime.search.corpus import Corpus
+from session_runtime.search.fields import LENGTH_NORMS, NAMING
+
+Docs = npt.NDArray[np.int64]
+Scores = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Impacts:
+    """For the term with number ``t``: the slice ``offsets[t]:offsets[t + 1]`` of the other arrays.
+
+    ``docs`` are the visible tools that hold the term, ascending, ``values`` what it brings to each,
+    below ``best[t]``, and ``naming`` whether it stands in the tool's name.
+    """
+
+    offsets: npt.NDArray[np.int64]
+    docs: Docs
+    values: Scores
+    naming: npt.NDArray[np.bool_]
+    best: Scores
+
+    def slice_of(self, term: int | None) -> slice:
+        """Where a term's tools are; empty for a term that no tool has."""
+        if term is None or term >= len(self.best):
+            return slice(0, 0)
+        return slice(int(self.offsets[term]), int(self.offsets[term + 1]))
+
+
+def compute_impacts(
+    corpus: Corpus, visible: npt.NDArray[np.bool_], cell_weights: Scores
+) -> Impacts:
+    """Weighted counts by field, saturated, times rarity, for every term and visible tool."""
+    postings, saturation = corpus.postings, corpus.weights.saturation
+    if not len(postings.pairs):
+        terms = len(postings.offsets) - 1
+        none = np.empty(0, np.int64)
+        return Impacts(np.zeros(terms + 1, np.int64), none, np.empty(0), none == 0, np.zeros(terms))
+    evidence = np.add.reduceat(postings.counts * cell_weights[postings.cells], postings.pairs)
+    in_name = postings.cells < len(NAMING) * len(corpus.names)
+    naming = np.logical_or.reduceat(in_name, postings.pairs)
+    found = evidence > 0
+    offsets = np.concatenate(([0], np.cumsum(found)))[postings.pair_offsets]
+    holders = np.diff(offsets)
+    best = _rarities(holders, int(np.count_nonzero(visible)), corpus.weights.rarity)
+    best *= saturation + 1
+    kept = evidence[found]
+    return Impacts(
+        offsets,
+        postings.docs[postings.pairs[found]].astype(np.int64),
+        np.repeat(best, holders) * (kept / (kept + saturation)),
+        naming[found],
+        best,
+    )
+
+
+def _rarities(holders: npt.NDArray[np.int64], count: int, exponent: float) -> Scores:
+    """One by one for each number of holders: vector code may round the last digit by position."""
+    by_holders = np.zeros(count + 1)
+    for number in np.unique(holders).tolist():
+        share = (count - number + 0.5) / (number + 0.5)
+        by_holders[number] = math.log1p(share) ** exponent
+    return by_holders[holders]
+
+
+def cell_weights(corpus: Corpus, visible: npt.NDArray[np.bool_]) -> Scores:
+    """The weight of one occurrence by field and tool, over the field's relative length; 0 if hidden."""
+    weights = np.array(corpus.weights.by_field())[:, None]
+    norms = np.array(LENGTH_NORMS)[:, None]
+    totals = corpus.lengths[:, visible].sum(axis=1, keepdims=True)
+    relative = corpus.lengths * np.count_nonzero(visible) / np.maximum(totals, 1)
+    cells: Scores = weights / (1 - norms + norms * relative) * visible
+    return cells.ravel()
