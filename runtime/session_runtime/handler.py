@@ -51,9 +51,25 @@ class HandlerContext:
     on_message: Callable[[str], None] = _no_message
 
     def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
-        """Report how far the call is; becomes a ``tool.progress`` event."""
-        self.on_progress(done, total, message)
+        """Report how far the call is; becomes a ``tool.progress`` event.
+
+        Raises TypeError or ValueError for what is no number or text.
+        """
+        self.on_progress(
+            float(done),
+            None if total is None else float(total),
+            None if message is None else _text(message),
+        )
 
     def emit_message(self, text: str) -> None:
-        """Send ``text`` to the person asking, at once, while the ask goes on."""
-        self.on_message(text)
+        """Send ``text`` to the person asking, at once, while the ask goes on.
+
+        Raises TypeError for what is no text.
+        """
+        self.on_message(_text(text))
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"text must be a str, not {type(value).__name__}")
+    return str(value)

@@ -176,8 +176,8 @@ class AskResult:
 class Event:
     """Base of everything an ask reports; ``seq`` counts from 1 within the ask (INT-3).
 
-    The ask stamps ``ask_id`` and ``seq`` when it emits; a gap in ``seq`` means text was dropped for
-    a consumer that fell behind.
+    The ask stamps ``ask_id`` and ``seq`` when it emits; a gap in ``seq`` means that text or
+    progress was dropped for a consumer that fell behind.
     """
 
     type: ClassVar[str]

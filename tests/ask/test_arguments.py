@@ -51,7 +51,7 @@ def test_text_that_needs_no_guess_becomes_an_object(
         ("true", "must be a JSON object, not a boolean"),
         ('"plain words"', "not valid JSON"),
         ('"\\"{}\\""', "must be a JSON object, not a string"),
-        ("[" * 100_000, "nested too deeply"),
+        ("[" * 100_000, "nested deeper than"),
         ('{"a": "' + "x" * 1_000_001 + '"}', "at most 1000000"),
         ('{"a": ' + "9" * 5000 + "}", "not valid JSON"),
     ],
@@ -95,3 +95,19 @@ def test_valid_json_objects_come_through_unchanged(values: dict[str, object]) ->
 @given(st.text())
 def test_no_text_makes_the_parser_fail(raw: str) -> None:
     assert isinstance(parse_arguments(raw, ANY_OBJECT), Arguments | ArgumentFault)
+
+
+@pytest.mark.requirement("ASK-5")
+@pytest.mark.parametrize(
+    "raw",
+    [
+        "```json" + "\n" * 300_000,
+        '{"html": "' + '\\"' * 150_000,
+        '{"html": "' + '\\"' * 150_000 + "\\",
+        "," * 300_000,
+        '{"a": [' + "1, " * 100_000 + " " * 300_000,
+    ],
+    ids=["blank lines", "cut off in quotes", "cut off in an escape", "commas", "cut off in blanks"],
+)
+def test_a_long_reply_that_was_cut_off_is_read_in_linear_time(raw: str) -> None:
+    assert isinstance(parse_arguments(raw, ANY_OBJECT), ArgumentFault)

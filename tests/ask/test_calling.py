@@ -46,10 +46,19 @@ def busy(retry_after_s: float | None = None) -> TransientError:
     return TransientError("busy", code="model.rate_limited", retry_after_s=retry_after_s)
 
 
-async def run(model: Playing, waits: Waits, retries: int = 2, limit_s: float = 100.0) -> ModelReply:
+async def run(
+    model: Playing,
+    waits: Waits,
+    retries: int = 2,
+    limit_s: float = 100.0,
+    replies: list[ModelReply] | None = None,
+) -> ModelReply:
+    replies = [] if replies is None else replies
     deadline = asyncio.get_running_loop().time() + limit_s
     patience = Patience(retries, waits, jitter=lambda: 1.0)
-    return await call_model(model, REQUEST, patience, deadline, lambda attempt: lambda text: None)
+    return await call_model(
+        model, REQUEST, patience, deadline, lambda attempt: lambda text: None, replies.append
+    )
 
 
 @pytest.mark.requirement("ASK-9")
@@ -95,8 +104,10 @@ async def test_patience_ends_with_the_last_error() -> None:
 
 @pytest.mark.requirement("ASK-7")
 async def test_a_blank_answer_is_asked_again_and_then_a_typed_failure() -> None:
-    blank = ModelReply("  \n")
-    assert await run(Playing([blank, HELLO]), Waits()) == HELLO
+    blank = ModelReply("  \n\u200b")
+    replies: list[ModelReply] = []
+    assert await run(Playing([blank, HELLO]), Waits(), replies=replies) == HELLO
+    assert replies == [blank, HELLO]
     with pytest.raises(TransientError) as caught:
         await run(Playing([blank] * 3), Waits())
     assert caught.value.code == "model.empty_answer"

@@ -1,11 +1,20 @@
 """Histories as callers really keep them, made acceptable to every wire format."""
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from session_runtime.ask.history import LOST_RESULT, repair_history
+from session_runtime.ask import history
+from session_runtime.ask.history import LOST_RESULT
 from session_runtime.types import Message, ToolCall
+
+
+def repair_history(messages: Sequence[Message]) -> tuple[Message, ...]:
+    repaired, nothing = history.repair_history(messages)
+    assert nothing == ()
+    return repaired
 
 
 def call(call_id: str, name: str = "weather") -> ToolCall:
@@ -18,14 +27,14 @@ def result(call_id: str, text: str = "sunny") -> Message:
 
 @pytest.mark.requirement("ASK-2")
 def test_a_valid_history_is_returned_as_it_is() -> None:
-    history = (
+    valid = (
         Message("user", "hi"),
         Message("assistant", None, (call("1"), call("2"))),
         result("1"),
         result("2", "rain"),
         Message("assistant", "done"),
     )
-    assert repair_history(history) == history
+    assert repair_history(valid) == valid
 
 
 @pytest.mark.requirement("ASK-2")
@@ -96,9 +105,9 @@ MESSAGES = st.one_of(
 @pytest.mark.requirement("ASK-2")
 @given(st.lists(MESSAGES, max_size=8))
 def test_whatever_comes_in_every_call_has_exactly_one_result_right_behind_it(
-    history: list[Message],
+    messages: list[Message],
 ) -> None:
-    repaired = repair_history(history)
+    repaired = repair_history(messages)
     position, seen = 0, set()
     while position < len(repaired):
         message = repaired[position]
@@ -110,3 +119,34 @@ def test_whatever_comes_in_every_call_has_exactly_one_result_right_behind_it(
         seen |= set(ids)
         position += 1 + len(ids)
     assert repair_history(repaired) == repaired
+
+
+@pytest.mark.requirement("ASK-2")
+@given(st.lists(MESSAGES, max_size=6), st.lists(MESSAGES, max_size=4))
+def test_history_and_question_are_repaired_as_one_and_told_apart(
+    earlier: list[Message], asked: list[Message]
+) -> None:
+    repaired, question = history.repair_history(earlier, asked)
+    assert (*repaired, *question) == repair_history([*earlier, *asked])
+
+
+@pytest.mark.requirement("ASK-2")
+def test_a_question_given_as_messages_is_repaired_too() -> None:
+    asked = (
+        Message("user", "hi"),
+        Message("assistant", None, (call("a"),)),
+        Message("user", "well?"),
+        result("zzz"),
+    )
+    assert history.repair_history((), asked) == (
+        (),
+        (asked[0], asked[1], result("a", LOST_RESULT), asked[2]),
+    )
+
+
+@pytest.mark.requirement("ASK-2")
+def test_thousands_of_calls_with_the_same_id_are_told_apart_in_linear_time() -> None:
+    turn = (Message("assistant", None, (call("call_0"),)), result("call_0"))
+    repaired = repair_history(turn * 20_000)
+    ids = [c.id for message in repaired for c in message.tool_calls]
+    assert (len(set(ids)), ids[:2], ids[-1]) == (20_000, ["call_0", "call_0_2"], "call_0_20000")

@@ -4,7 +4,21 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import HANGS, ask, calls, opened, says, scripted, tool_folder, write_handler
+from session_runtime import AskRequest, Message
+from session_runtime.testing.replies import reply_text
+from session_runtime.testing.upstream import Upstream
+from session_runtime.types import ImagePart, TextPart
+from tests.support import (
+    HANGS,
+    ask,
+    calls,
+    chat_profile,
+    opened,
+    says,
+    scripted,
+    tool_folder,
+    write_handler,
+)
 
 SEARCH_OFF = "[skills]\nprefetch_tools = []\n"
 
@@ -68,3 +82,22 @@ async def test_the_deadline_ends_a_hanging_tool_and_the_ask(tmp_path: Path) -> N
     assert len(cancelled) == 1
     assert [m.role for m in asked.result.new_messages] == ["user", "assistant", "tool", "tool"]
     assert '{"got":{}}' in [m.content for m in asked.result.new_messages]
+
+
+@pytest.mark.requirement("ASK-8")
+async def test_tokens_of_blank_replies_count_and_an_image_counts_like_a_page(
+    tmp_path: Path,
+) -> None:
+    usage = {"prompt_tokens": 1000, "completion_tokens": 50, "total_tokens": 1050}
+    replies = [reply_text("", usage=usage), reply_text("hi", usage=usage)]
+    async with Upstream(replies) as upstream:
+        profile = chat_profile(upstream.base_url, max_retries=1)
+        async with opened(tmp_path, SEARCH_OFF + profile) as runtime:
+            asked = await ask(runtime, "go")
+    assert (asked.result.usage.input_tokens, asked.result.usage.model_calls) == (2000, 2)
+
+    image = ImagePart("data:image/png;base64," + "A" * 1_000_000)
+    question = AskRequest(messages=[Message("user", (TextPart("what is it?"), image))])
+    async with opened(tmp_path, SEARCH_OFF + scripted(tmp_path, says("a cat"))) as runtime:
+        asked = await ask(runtime, question)
+    assert asked.result.usage.input_tokens < 3_000

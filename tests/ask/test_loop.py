@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from session_runtime import AskRequest, Message
+from session_runtime import AskRequest, Identity, Message
 from session_runtime.types import (
     AskFinished,
     MessageSent,
@@ -222,6 +222,60 @@ async def test_cancelling_the_caller_cancels_the_tool_and_still_sends_the_last_e
     assert sum(isinstance(e, AskFinished) for e in events) == 1
 
 
+SLOW_TO_STOP = """
+import asyncio
+
+async def execute(args, context):
+    context.progress(0)
+    try:
+        await asyncio.Event().wait()
+    finally:
+        await context.resources["may_stop"].wait()
+        context.resources["stopped"].append(context.call_id)
+"""
+
+
+@pytest.mark.requirement("ASK-1")
+async def test_a_caller_who_cancels_twice_still_waits_for_the_tools_to_stop(
+    tmp_path: Path,
+) -> None:
+    write_handler(tmp_path / "tools", "slow", code=SLOW_TO_STOP)
+    script = scripted(tmp_path, calls(("slow", {})))
+    stopped: list[str] = []
+    started, may_stop = asyncio.Event(), asyncio.Event()
+    async with opened(
+        tmp_path,
+        tool_folder(tmp_path) + SEARCH_OFF + script,
+        resources={"may_stop": may_stop, "stopped": stopped},
+    ) as runtime:
+        task = asyncio.create_task(
+            runtime.ask(
+                AskRequest("go"), lambda e: started.set() if e.type == "tool.progress" else 0
+            )
+        )
+        await started.wait()
+        for _ in range(2):
+            task.cancel()
+            await asyncio.wait([task], timeout=0)
+        assert (runtime.asks, stopped) == (1, [])
+        may_stop.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert len(stopped) == 1
+
+
+@pytest.mark.requirement("ASK-4")
+async def test_a_flood_of_invented_calls_gets_a_result_each_and_the_ask_goes_on(
+    tmp_path: Path,
+) -> None:
+    script = scripted(tmp_path, calls(*((f"invented_{n}", {}) for n in range(3_000))), says("ok"))
+    async with opened(tmp_path, SEARCH_OFF + script) as runtime:
+        asked = await ask(runtime, "go")
+    codes = [e.error_code for e in asked.of(ToolFinished)]
+    assert (codes.count("tool.unknown"), codes.count("limit.calls_in_turn")) == (128, 2_872)
+    assert asked.result.outcome == "answered"
+
+
 @pytest.mark.requirement("ASK-1")
 async def test_a_sink_that_raises_does_not_break_the_ask(tmp_path: Path) -> None:
     def broken(event: object) -> None:
@@ -240,6 +294,11 @@ async def test_a_sink_that_raises_does_not_break_the_ask(tmp_path: Path) -> None
         (AskRequest(" "), "request.invalid", "text is empty"),
         (AskRequest("hi", messages=[Message("user", "x")]), "request.invalid", "exactly one"),
         (AskRequest("hi", deadline_s=-1), "request.invalid", "deadline_s is -1"),
+        (AskRequest("hi", deadline_s="5"), "request.invalid", "deadline_s is '5': give a number"),  # type: ignore[arg-type]
+        (AskRequest(5), "request.invalid", "text is 5: give a string"),  # type: ignore[arg-type]
+        (AskRequest("hi", history=[{"role": "user"}]), "request.invalid", "history[0] is dict"),  # type: ignore[list-item]
+        (AskRequest("hi", identity=Identity(roles="admin")), "request.invalid", "identity.roles"),  # type: ignore[arg-type]
+        (AskRequest("hi", identity=Identity(user=7)), "request.invalid", "identity.user is 7"),  # type: ignore[arg-type]
         (AskRequest("hi", model="mian"), "request.unknown_model", "did you mean 'main'"),
     ],
 )

@@ -1,16 +1,17 @@
 """Turns the argument text of a call into an object, repairing only where nothing is guessed (ASK-5)."""
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from session_runtime.types import JsonObject
+from session_runtime.wire import strict_json
 
 MAX_ARGUMENT_CHARS = 1_000_000
-_FENCE = re.compile(r"\A\s*```[A-Za-z]*\s*\n(?P<body>.*)\n\s*```\s*\Z", re.DOTALL)
-_STRING_OR_TRAILING_COMMA = re.compile(r'"(?:[^"\\]|\\.)*"|,(?=\s*[}\]])', re.DOTALL)
+_FENCE = "```"
+# a string that never ends is one string to the end: it must not be scanned again from each quote in it
+_STRING_OR_TRAILING_COMMA = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|,(?=\s*[}\]])', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +44,6 @@ def parse_arguments(raw: str, schema: JsonObject) -> Arguments | ArgumentFault:
         value = _decode(raw, repairs)
     except ValueError as error:
         return ArgumentFault(f"the arguments are not valid JSON: {error}")
-    except RecursionError:
-        return ArgumentFault("the arguments are nested too deeply")
     if not isinstance(value, dict):
         return ArgumentFault(f"the arguments must be a JSON object, not {_kind(value)}")
     return Arguments(_unwrap_fields(value, schema, repairs), tuple(repairs))
@@ -54,43 +53,26 @@ def _decode(raw: str, repairs: list[str]) -> object:
     text = raw.strip()
     if text in ("", "null"):
         return {}
-    if fenced := _FENCE.match(raw):
-        text = fenced["body"]
+    if text.startswith(_FENCE) and text.endswith(_FENCE) and "\n" in text:
+        text = text.partition("\n")[2].removesuffix(_FENCE)
         repairs.append("code fence")
     value = _loads_without_trailing_commas(text, repairs)
     if isinstance(value, str):
         repairs.append("double encoding")
-        return _loads(value) if value.strip() else {}
+        return strict_json(value) if value.strip() else {}
     return value
 
 
 def _loads_without_trailing_commas(text: str, repairs: list[str]) -> object:
     try:
-        return _loads(text)
-    except json.JSONDecodeError:
+        return strict_json(text)
+    except ValueError:
         mended = _STRING_OR_TRAILING_COMMA.sub(lambda m: "" if m[0] == "," else m[0], text)
         if mended == text:
             raise
-        value = _loads(mended)
+        value = strict_json(mended)
         repairs.append("trailing comma")
         return value
-
-
-def _loads(text: str) -> object:
-    return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_unique_keys)
-
-
-def _no_constant(name: str) -> object:
-    raise ValueError(f"{name} is not a JSON number")
-
-
-def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the key {twice!r} is given twice")
-    return found
 
 
 def _unwrap_fields(
@@ -110,8 +92,8 @@ def _unwrap_field(name: str, value: object, schema: object, repairs: list[str]) 
     if not isinstance(value, str) or wanted not in ("object", "array"):
         return value
     try:
-        inner = _loads(value)
-    except (ValueError, RecursionError):
+        inner = strict_json(value)
+    except ValueError:
         return value
     if not isinstance(inner, dict if wanted == "object" else list):
         return value

@@ -31,10 +31,12 @@ async def call_model(
     patience: Patience,
     deadline: float,
     on_attempt: Callable[[int], OnText],
+    on_reply: Callable[[ModelReply], None],
 ) -> ModelReply:
     """Ask until there is a reply that says something, with the same messages each time.
 
-    ``on_attempt(n)`` is called before attempt n and returns where its text goes. Raises the last
+    ``on_attempt(n)`` is called before attempt n and returns where its text goes, ``on_reply`` with
+    every reply, a blank one too: it was paid for. Raises the last
     TransientError when patience ends, PermanentError at once, DeadlineReached at ``deadline``
     (event-loop time).
     """
@@ -43,6 +45,7 @@ async def call_model(
             raise DeadlineReached
         try:
             reply = await _before(deadline, model.reply(request, on_attempt(attempt)))
+            on_reply(reply)
             _refuse_blank(reply)
             return reply
         except TransientError as error:
@@ -53,10 +56,14 @@ async def call_model(
 
 
 def _refuse_blank(reply: ModelReply) -> None:
-    if not reply.calls and not reply.text.strip():
+    if not reply.calls and not any(_is_visible(char) for char in reply.text):
         raise TransientError(
             "the model gave neither text nor a tool call", code="model.empty_answer"
         )
+
+
+def _is_visible(char: str) -> bool:
+    return char.isprintable() and not char.isspace()
 
 
 async def _before(deadline: float, awaitable: Awaitable[ModelReply]) -> ModelReply:

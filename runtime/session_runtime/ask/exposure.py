@@ -1,8 +1,9 @@
 """What the model may see and call in an ask: the full permitted list, or tool search over it."""
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 from typing import Literal
 
@@ -19,18 +20,26 @@ Rule = Literal["off", "collision", "unsupported", "nothing_deferred", "threshold
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """The tools of one request in wire order, and the same by canonical name (TS-13)."""
+    """The tools of one request in wire order, and the same by canonical name (TS-13).
+
+    ``tokens`` estimates what sending their schemas costs.
+    """
 
     tools: tuple[ToolSpec, ...]
     by_name: Mapping[str, ToolSpec]
+    tokens: int
 
 
 class Exposure:
-    """One ask's view of the catalogue; ``rule`` says why tool search is active or not (TS-10)."""
+    """One ask's view of the catalogue; ``rule`` says why tool search is active or not (TS-10).
+
+    ``names`` are the wire names of what the ask may know; nothing else has one (TS-2).
+    """
 
     def __init__(
         self,
         generation: Generation,
+        profile: Profile,
         rule: Rule,
         permitted: Permitted,
         hidden: frozenset[str],
@@ -38,6 +47,7 @@ class Exposure:
     ) -> None:
         self.rule = rule
         self.session = session
+        self.names = profile.names.only(permitted.names, hidden)
         self.governor = (
             SearchGovernor(session, generation.settings.skills.tool_search_max_calls)
             if session is not None
@@ -61,10 +71,20 @@ class Exposure:
     def next_turn(self) -> Turn:
         """What goes to the model now; makes callable what was loaded in the turn before (TS-6)."""
         if self.session is None:
-            tools = tuple(spec for spec in self._permitted.tools if spec.name not in self._hidden)
-        else:
-            tools = tuple(self._spec(name) for name in self.session.next_turn())
-        turn = Turn(tools, MappingProxyType({spec.name: spec for spec in tools}))
+            return self._whole
+        return self._turn([self._spec(name) for name in self.session.next_turn()])
+
+    @cached_property
+    def _whole(self) -> Turn:
+        return self._turn(spec for spec in self._permitted.tools if spec.name not in self._hidden)
+
+    def _turn(self, specs: Iterable[ToolSpec]) -> Turn:
+        tools, tokens = tuple(specs), self._generation.schema_tokens
+        turn = Turn(
+            tools,
+            MappingProxyType({spec.name: spec for spec in tools}),
+            sum(tokens[spec.name] for spec in tools),
+        )
         self._check_wire(turn)
         return turn
 
@@ -97,7 +117,7 @@ def open_exposure(
     permitted = generation.permitted.get(mask)
     view = generation.index.view(mask)
     rule, session = _decide(generation, profile, mask, view, hidden)
-    return Exposure(generation, rule, permitted, hidden, session)
+    return Exposure(generation, profile, rule, permitted, hidden, session)
 
 
 def _decide(

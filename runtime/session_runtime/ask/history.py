@@ -8,48 +8,59 @@ from session_runtime.types import Message, ToolCall
 LOST_RESULT = "The result of this call was not recorded."
 
 
-def repair_history(history: Sequence[Message]) -> tuple[Message, ...]:
-    """A valid transcript from any sequence of messages.
+def repair_history(
+    history: Sequence[Message], question: Sequence[Message] = ()
+) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
+    """A valid transcript from any messages, as what came from ``history`` and from ``question``.
 
     Each call gets exactly one result right behind its message, in call order: a missing one is said to
     be lost, a second or orphan one is dropped. Call ids become unique, empty messages vanish, null
-    content with calls is kept. System messages inside a history stay where they are.
+    content with calls is kept. System messages stay where they are.
     """
-    repaired: list[Message] = []
-    used_ids: set[str] = set()
-    for index, message in enumerate(history):
-        match message.role:
-            case "tool":
-                continue
-            case "assistant" if message.tool_calls:
-                results = _results_behind(history, index)
-                repaired += _paired(message, results, used_ids)
-            case _:
-                repaired += [replace(message, tool_calls=())] if _says_something(message) else []
-    return tuple(repaired)
+    messages = (*history, *question)
+    results = _first_results(messages)
+    ids = _FreshIds()
+    repaired = [_repaired(message, results[at], ids) for at, message in enumerate(messages)]
+    return _joined(repaired[: len(history)]), _joined(repaired[len(history) :])
 
 
-def _results_behind(history: Sequence[Message], index: int) -> dict[str, Message]:
-    """The first result of each call id after ``index``, up to the next message with calls."""
-    found: dict[str, Message] = {}
-    for message in history[index + 1 :]:
+def _joined(groups: Iterable[Sequence[Message]]) -> tuple[Message, ...]:
+    return tuple(message for group in groups for message in group)
+
+
+def _first_results(messages: Sequence[Message]) -> list[dict[str, Message]]:
+    """For each message with calls, the first result of each id before the next such message."""
+    results: list[dict[str, Message]] = []
+    current: dict[str, Message] = {}
+    for message in messages:
         if message.role == "assistant" and message.tool_calls:
-            break
-        if message.role == "tool" and message.tool_call_id is not None:
-            found.setdefault(message.tool_call_id, message)
-    return found
+            current = {}
+        elif message.role == "tool" and message.tool_call_id is not None:
+            current.setdefault(message.tool_call_id, message)
+        results.append(current)
+    return results
 
 
-def _paired(message: Message, results: dict[str, Message], used_ids: set[str]) -> Iterable[Message]:
+def _repaired(message: Message, results: dict[str, Message], ids: "_FreshIds") -> Sequence[Message]:
+    match message.role:
+        case "tool":
+            return ()
+        case "assistant" if message.tool_calls:
+            return _paired(message, results, ids)
+        case _:
+            return (replace(message, tool_calls=()),) if _says_something(message) else ()
+
+
+def _paired(message: Message, results: dict[str, Message], ids: "_FreshIds") -> Sequence[Message]:
     calls: list[ToolCall] = []
     answers: list[Message] = []
     for call in _first_of_each_id(message.tool_calls):
         result = results.get(call.id)
-        fresh = _fresh_id(call.id, used_ids)
-        calls.append(replace(call, id=fresh))
         content = result.content if result is not None else None
+        fresh = ids.fresh(call.id)
+        calls.append(replace(call, id=fresh))
         answers.append(Message("tool", content or LOST_RESULT, tool_call_id=fresh))
-    return [replace(message, tool_calls=tuple(calls)), *answers]
+    return (replace(message, tool_calls=tuple(calls)), *answers)
 
 
 def _first_of_each_id(calls: Iterable[ToolCall]) -> Iterable[ToolCall]:
@@ -59,13 +70,22 @@ def _first_of_each_id(calls: Iterable[ToolCall]) -> Iterable[ToolCall]:
     return by_id.values()
 
 
-def _fresh_id(wanted: str, used: set[str]) -> str:
-    fresh, attempt = wanted or "call", 1
-    while fresh in used:
-        attempt += 1
-        fresh = f"{wanted or 'call'}_{attempt}"
-    used.add(fresh)
-    return fresh
+class _FreshIds:
+    """Call ids that no call before had: the wanted one, or the next free number behind it."""
+
+    def __init__(self) -> None:
+        self._used: set[str] = set()
+        self._next: dict[str, int] = {}
+
+    def fresh(self, wanted: str) -> str:
+        """Take an id; it will not be given again."""
+        wanted = wanted or "call"
+        fresh = wanted
+        while fresh in self._used:
+            number = self._next[wanted] = self._next.get(wanted, 1) + 1
+            fresh = f"{wanted}_{number}"
+        self._used.add(fresh)
+        return fresh
 
 
 def _says_something(message: Message) -> bool:

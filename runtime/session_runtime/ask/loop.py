@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass, field
+from functools import partial
 
 from session_runtime.ask.calling import DeadlineReached, Patience, call_model
 from session_runtime.ask.exposure import Exposure, Turn
@@ -11,7 +12,18 @@ from session_runtime.ask.turn import TurnRun, run_calls
 from session_runtime.generation import Profile
 from session_runtime.models.base import NUDGE, ModelReply, ModelRequest, OnText
 from session_runtime.trace.record import CallRecord, TurnRecord
-from session_runtime.types import ErrorInfo, Message, Outcome, TextDelta, TurnStarted, Usage
+from session_runtime.types import (
+    ErrorInfo,
+    Message,
+    Outcome,
+    TextDelta,
+    TextPart,
+    TurnStarted,
+    Usage,
+)
+
+CHARS_PER_TOKEN = 4
+IMAGE_CHARS = 4_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,19 +105,27 @@ class Loop:
             )
             return lambda text: self._scope.emitter.send(TextDelta(text=text))
 
-        request = ModelRequest(self._transcript.sent, tools, self._profile.names)
+        request = ModelRequest(self._transcript.sent, tools, self._exposure.names)
         patience = Patience(self._profile.settings.max_retries)
         started = _now()
         try:
             reply = await call_model(
-                self._profile.model, request, patience, self._scope.deadline, on_attempt
+                self._profile.model,
+                request,
+                patience,
+                self._scope.deadline,
+                on_attempt,
+                partial(self._count, opened),
             )
         finally:
             opened.model_s = _now() - started
         opened.finish_reason = reply.finish_reason
-        opened.usage = reply.usage or self._estimated(opened.turn, reply)
-        self.progress.usage += opened.usage
         return reply
+
+    def _count(self, opened: OpenTurn, reply: ModelReply) -> None:
+        usage = reply.usage or self._estimated(opened.turn, reply)
+        opened.usage += usage
+        self.progress.usage += usage
 
     async def _run_calls(self, opened: OpenTurn, reply: ModelReply) -> TurnRun:
         started = _now()
@@ -148,20 +168,20 @@ class Loop:
 
     def _estimated(self, turn: Turn, reply: ModelReply) -> Usage:
         """Characters over four, tool schemas included, when the provider does not count."""
-        sent = sum(len(str(message.content or "")) for message in self._transcript.sent) // 4
+        sent = sum(_characters(message) for message in self._transcript.sent)
         written = len(reply.text) + sum(len(call.arguments) for call in reply.calls)
         return Usage(
-            sent + self._exposed_tokens(turn), written // 4 + 1, model_calls=1, estimated=True
+            sent // CHARS_PER_TOKEN + turn.tokens,
+            written // CHARS_PER_TOKEN + 1,
+            model_calls=1,
+            estimated=True,
         )
-
-    def _exposed_tokens(self, turn: Turn) -> int:
-        return sum(self._scope.generation.schema_tokens[spec.name] for spec in turn.tools)
 
     def _record(self, opened: OpenTurn) -> TurnRecord:
         return TurnRecord(
             opened.step,
             tuple(opened.turn.by_name),
-            self._exposed_tokens(opened.turn),
+            opened.turn.tokens,
             opened.attempts,
             opened.model_s,
             opened.tools_s,
@@ -169,6 +189,20 @@ class Loop:
             opened.finish_reason,
             opened.calls,
         )
+
+
+def _characters(message: Message) -> int:
+    """How much of the context a message takes, in characters; an image like a page of text."""
+    calls = sum(len(call.name) + len(call.arguments) for call in message.tool_calls)
+    match message.content:
+        case None:
+            return calls
+        case str() as text:
+            return calls + len(text)
+        case parts:
+            return calls + sum(
+                len(part.text) if isinstance(part, TextPart) else IMAGE_CHARS for part in parts
+            )
 
 
 def _now() -> float:

@@ -13,6 +13,7 @@ from session_runtime.ask.loop import Ending, Loop, Progress
 from session_runtime.ask.notices import prefetch_notices
 from session_runtime.ask.prefetch import Prefetched, run_prefetch
 from session_runtime.ask.prompt import opening_messages, prefetch_message, question_messages
+from session_runtime.ask.request import check_request
 from session_runtime.ask.scope import AskScope
 from session_runtime.ask.transcript import Transcript
 from session_runtime.errors import RequestError
@@ -22,7 +23,6 @@ from session_runtime.types import (
     AskResult,
     AskStarted,
     ErrorInfo,
-    Message,
     Notice,
     PrefetchFinished,
 )
@@ -126,27 +126,8 @@ class AskRun:
             directory,
             prefetch_message(self.prefetched.results),
         )
-        question = question_messages(self.request)
-        return Transcript((*opening, *repair_history(self.request.history)), question)
-
-
-def check_request(request: AskRequest) -> None:
-    """Raise RequestError for what no generation could answer (ASK-2)."""
-    if (request.text is None) == (not request.messages):
-        raise RequestError("give either text or messages, and exactly one of them")
-    if request.text is not None and not isinstance(request.text, str):
-        raise RequestError(f"text is a {type(request.text).__name__}: give a string")
-    for field, messages in (("messages", request.messages), ("history", request.history)):
-        for at, message in enumerate(messages):
-            if not isinstance(message, Message):
-                raise RequestError(
-                    f"{field}[{at}] is a {type(message).__name__}: give a Message, or make one "
-                    "of its JSON with session_runtime.message_from_json"
-                )
-    if request.text is not None and not request.text.strip():
-        raise RequestError("text is empty: give the question")
-    if request.deadline_s is not None and not request.deadline_s > 0:
-        raise RequestError(f"deadline_s is {request.deadline_s}: give a number of seconds above 0")
+        history, question = repair_history(self.request.history, question_messages(self.request))
+        return Transcript((*opening, *history), question)
 
 
 def choose_profile(generation: Generation, name: str | None) -> Profile:

@@ -28,7 +28,7 @@ class _Running:
 
 
 class AskService:
-    """Runs asks against the current generation; ``drain`` and ``stop`` end the service.
+    """Runs asks against the current generation until ``drain``; ``cancel_all`` ends what runs.
 
     ``keep_record`` receives one trace record per ask that ran; it must not block.
     """
@@ -83,8 +83,8 @@ class AskService:
     def cancel_all(self, reason: str) -> None:
         """Cancel every running ask; each ends as ``cancelled`` with ``reason``."""
         for running in self._running.values():
-            running.cancel_reason = reason
-            if running.task is not None:
+            if running.task is not None and not running.task.cancelling():
+                running.cancel_reason = reason
                 running.task.cancel()
 
     def _admit(self) -> None:
@@ -120,12 +120,16 @@ class AskService:
 async def _supervise(run: AskRun, running: _Running) -> Ending:
     """Run the ask in a task of its own, so that cancelling it is not cancelling its caller."""
     task = running.task = asyncio.create_task(_execute(run), name=run.ask_id)
-    try:
-        await asyncio.wait([task])
-    except asyncio.CancelledError:
-        task.cancel()
-        await asyncio.wait([task])
-        raise
+    told: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError as error:
+            if told is None:
+                task.cancel()
+            told = error  # whoever cancels twice still waits for the tools to be cancelled once
+    if told is not None:
+        raise told
     if task.cancelled():
         return Ending("cancelled", "", ErrorInfo("cancelled.operator", running.cancel_reason))
     return task.result()

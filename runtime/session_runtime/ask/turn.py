@@ -28,6 +28,8 @@ from session_runtime.types import Notice as NoticeEvent
 
 CANCEL_GRACE_S = 2.0
 NAMES_IN_REFUSAL = 12
+MAX_COMPARED, MAX_COMPARED_CHARS = 200, 100
+MAX_CALLS = 128
 _log = logging.getLogger(__name__)
 
 
@@ -60,7 +62,10 @@ async def run_calls(
     Searches are answered first; the other calls run concurrently. Cancelling cancels the running
     tools and waits for them for at most CANCEL_GRACE_S seconds.
     """
-    prepared = [_prepare(scope, exposure, turn, calls, call) for call in calls]
+    prepared = [
+        _prepare(scope, exposure, turn, calls, call) if at < MAX_CALLS else _beyond(call)
+        for at, call in enumerate(calls)
+    ]
     ready = [item for item in prepared if isinstance(item, Ready)]
     for line in call_notices(scope.notices, scope.silent, [item.spec for item in ready]):
         scope.emitter.send(NoticeEvent(text=line))
@@ -81,6 +86,11 @@ async def run_calls(
         ended=any(item.spec.name == END for item in ready) and results[0].status == "ok",
         all_refused=not ready,
     )
+
+
+def _beyond(call: ToolCall) -> ToolResult:
+    reason = f"a reply may hold at most {MAX_CALLS} calls: make the others in later turns"
+    return _refused(call, "limit.calls_in_turn", reason)
 
 
 def _prepare(
@@ -139,7 +149,8 @@ def _why_not_exposed(exposure: Exposure, turn: Turn, name: str) -> tuple[str, st
             f"{name} is not loaded in this turn. Call tool_search with the query "
             f"'select:{name}', then call {name} in the next turn",
         )
-    near = difflib.get_close_matches(name, turn.by_name, n=3, cutoff=0.6)
+    comparable = len(name) <= MAX_COMPARED_CHARS and len(turn.by_name) <= MAX_COMPARED
+    near = difflib.get_close_matches(name, turn.by_name, n=3) if comparable else []
     now = near or list(turn.by_name)[:NAMES_IN_REFUSAL]
     label = "Similar tools that can be called now" if near else "Tools that can be called now"
     return "tool.unknown", f"there is no tool named {name[:80]!r} here. {label}: {', '.join(now)}"
@@ -162,7 +173,8 @@ def _search_all(
 
 
 def _search(scope: AskScope, governor: SearchGovernor, item: Ready) -> ToolResult:
-    reply = governor.answer(item.arguments["query"], item.arguments.get("max_results"))
+    wanted = item.arguments.get("max_results")
+    reply = governor.answer(item.arguments["query"], None if wanted is None else int(wanted))
     if reply.loaded:
         scope.emitter.send(ToolsLoaded(names=reply.loaded))
     result = ToolResult(

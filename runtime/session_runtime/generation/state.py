@@ -49,6 +49,7 @@ class Permitted:
     """
 
     tools: tuple[ToolSpec, ...]
+    names: frozenset[str]
     tokens: int
 
 
@@ -73,7 +74,11 @@ class PermittedLists:
     def _compute(self, mask: int) -> Permitted:
         specs = self._catalog.specs
         tools = tuple(spec for position, spec in enumerate(specs) if mask >> position & 1)
-        return Permitted(tools, sum(self._schema_tokens[spec.name] for spec in tools))
+        return Permitted(
+            tools,
+            frozenset(spec.name for spec in tools),
+            sum(self._schema_tokens[spec.name] for spec in tools),
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

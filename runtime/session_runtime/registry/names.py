@@ -4,7 +4,7 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
@@ -39,22 +39,35 @@ def name_fault(canonical: str) -> str | None:
 class WireNames:
     """A reversible map between canonical names and wire names, fixed per generation (ASK-12).
 
-    Every wire name matches ``[A-Za-z0-9_-]{1,64}``; no two tools share one.
+    Every wire name matches ``[A-Za-z0-9_-]{1,64}``; no two tools share one. Outside ``visible`` (None:
+    every tool is visible) and inside ``hidden`` a tool is treated like one that does not exist (TS-2).
     """
 
     to_wire: Mapping[str, str]
     to_canonical: Mapping[str, str]
     separator: str
+    visible: Set[str] | None = None
+    hidden: Set[str] = frozenset()
 
     def encode(self, canonical: str) -> str:
         """Give the wire name; a name outside the catalogue (old history) gets a legal stand-in."""
-        if canonical in self.to_wire:
+        if canonical in self.to_wire and self._shows(canonical):
             return self.to_wire[canonical]
         return _with_digest(_plain(canonical, self.separator), canonical)
 
     def decode(self, wire: str) -> str:
         """Give the canonical name; what no tool has is returned as it came."""
-        return self.to_canonical.get(wire, wire)
+        canonical = self.to_canonical.get(wire, wire)
+        return canonical if self._shows(canonical) else wire
+
+    def only(self, visible: Set[str], hidden: Set[str]) -> "WireNames":
+        """The same names for one who sees ``visible`` without ``hidden``, and the loader."""
+        return replace(self, visible=visible, hidden=hidden)
+
+    def _shows(self, canonical: str) -> bool:
+        if canonical == TOOL_SEARCH or self.visible is None:
+            return True
+        return canonical in self.visible and canonical not in self.hidden
 
 
 def build_wire_names(names: Iterable[str], separator: str) -> WireNames:

@@ -1,0 +1,77 @@
+"""What a request must be for any generation to answer it; the JSON of a request is checked in ``wire``."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, get_args
+
+from session_runtime.errors import RequestError
+from session_runtime.types import AskRequest, Identity, ImagePart, Message, Role, TextPart
+
+
+def check_request(request: AskRequest) -> None:
+    """Raise RequestError that names the field and the way out (ASK-2).
+
+    Types are checked too: an embedding program is not always type-checked.
+    """
+    for name in ("messages", "history"):
+        _check(name, getattr(request, name), _is_sequence, "a list of Message")
+    _check("metadata", request.metadata, lambda value: isinstance(value, Mapping), "a mapping")
+    if (request.text is None) == (not request.messages):
+        raise RequestError("give either text or messages, and exactly one of them")
+    for name in ("text", "instructions", "conversation", "model"):
+        _check(name, getattr(request, name), _is_text_or_none, "a string")
+    for name, messages in (("messages", request.messages), ("history", request.history)):
+        for at, message in enumerate(messages):
+            _check_message(f"{name}[{at}]", message)
+    if request.text is not None and not request.text.strip():
+        raise RequestError("text is empty: give the question")
+    _check("deadline_s", request.deadline_s, _is_positive_or_none, "a number of seconds above 0")
+    _check_identity(request.identity)
+
+
+def _check_message(name: str, message: object) -> None:
+    if not isinstance(message, Message):
+        raise RequestError(
+            f"{name} is {type(message).__name__}: give a Message, or make one of its JSON with "
+            "session_runtime.message_from_json"
+        )
+    _check(f"{name}.role", message.role, lambda value: value in get_args(Role), "a known role")
+    _check(f"{name}.content", message.content, _is_content, "text, None, or a tuple of parts")
+
+
+def _check_identity(identity: Identity) -> None:
+    _check("identity", identity, lambda value: isinstance(value, Identity), "an Identity")
+    for name in ("user", "channel", "group"):
+        _check(f"identity.{name}", getattr(identity, name), _is_text_or_none, "a string")
+    _check("identity.roles", identity.roles, _is_roles_or_none, "a frozenset of strings")
+
+
+def _check(name: str, value: object, is_right: Callable[[Any], bool], wanted: str) -> None:
+    if not is_right(value):
+        shown = repr(value)[:60] if isinstance(value, int | float | str) else type(value).__name__
+        raise RequestError(f"{name} is {shown}: give {wanted}")
+
+
+def _is_sequence(value: object) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str)
+
+
+def _is_content(value: object) -> bool:
+    if isinstance(value, tuple):
+        return all(isinstance(part, TextPart | ImagePart) for part in value)
+    return _is_text_or_none(value)
+
+
+def _is_text_or_none(value: object) -> bool:
+    return value is None or isinstance(value, str)
+
+
+def _is_positive_or_none(value: object) -> bool:
+    if value is None:
+        return True
+    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+
+
+def _is_roles_or_none(value: object) -> bool:
+    if value is None:
+        return True
+    return isinstance(value, frozenset | set) and all(isinstance(role, str) for role in value)
