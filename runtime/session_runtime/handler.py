@@ -4,6 +4,7 @@ A handler is ``execute(args, context)``, async or plain; a plain one runs in a t
 or JSON-able data, and raises ``ToolError`` to tell the model why it cannot do what was asked.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -53,11 +54,11 @@ class HandlerContext:
     def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
         """Report how far the call is; becomes a ``tool.progress`` event.
 
-        Raises TypeError or ValueError for what is no number or text.
+        Raises TypeError for what is no number or text.
         """
         self.on_progress(
-            float(done),
-            None if total is None else float(total),
+            _number(done),
+            None if total is None else _number(total),
             None if message is None else _text(message),
         )
 
@@ -67,6 +68,12 @@ class HandlerContext:
         Raises TypeError for what is no text.
         """
         self.on_message(_text(text))
+
+
+def _number(value: object) -> float:
+    if not isinstance(value, int | float) or not math.isfinite(value):
+        raise TypeError(f"progress must be a finite number, not {value!r:.60}")
+    return value
 
 
 def _text(value: object) -> str:

@@ -40,6 +40,28 @@ def test_a_named_file_that_is_absent_is_an_error(tmp_path: Path, by_variable: bo
 
 
 @pytest.mark.requirement("CFG-2")
+@pytest.mark.parametrize("by_variable", [True, False])
+async def test_a_dotenv_file_that_is_named_is_read(tmp_path: Path, by_variable: bool) -> None:
+    file = tmp_path / "my.env"
+    file.write_text("TOOL_SEARCH_MAX_RESULTS=4\n")
+    env = {"SESSION_RUNTIME_ENV_FILE": str(file)} if by_variable else {}
+    path = write_config(tmp_path, "[skills]\ntool_search_max_results = 2\n")
+    env_file = None if by_variable else file
+    async with Runtime.open(path, env=env, env_file=env_file) as runtime:
+        assert runtime.generation.settings.skills.tool_search_max_results == 4
+
+
+@pytest.mark.requirement("CFG-2")
+async def test_a_dotenv_file_that_nobody_named_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".env").write_text("TOOL_SEARCH_MAX_RESULTS=4\n")
+    async with opened(tmp_path, "[skills]\ntool_search_max_results = 2\n") as runtime:
+        assert runtime.generation.settings.skills.tool_search_max_results == 2
+
+
+@pytest.mark.requirement("CFG-2")
 async def test_explicit_values_win_over_everything(tmp_path: Path) -> None:
     text = "[skills]\ntool_search_max_results = 2\n"
     explicit = {"skills.tool_search_max_results": 4}

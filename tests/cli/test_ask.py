@@ -9,6 +9,7 @@ import pytest
 
 from session_runtime.cli import ask as ask_module
 from session_runtime.cli import exits
+from session_runtime.cli.options import Files
 from session_runtime.types import (
     AskEvent,
     AskFinished,
@@ -38,11 +39,11 @@ class StubRuntime:
     result: AskResult = RESULT
     events: tuple[AskEvent, ...] = EVENTS
     requests: list[AskRequest] = field(default_factory=list)
-    configs: list[str | None] = field(default_factory=list)
+    files: list[Files] = field(default_factory=list)
 
     @asynccontextmanager
-    async def opened(self, config: str | None) -> AsyncIterator["StubRuntime"]:
-        self.configs.append(config)
+    async def opened(self, files: Files) -> AsyncIterator["StubRuntime"]:
+        self.files.append(files)
         yield self
 
     async def ask(self, request: AskRequest, emit: Callable[[AskEvent], None]) -> AskResult:
@@ -87,7 +88,7 @@ def test_events_are_one_object_per_line(run: Run, runtime: StubRuntime) -> None:
 def test_the_options_reach_the_request(run: Run, runtime: StubRuntime) -> None:
     identity = ("--user", "u", "--role", "a", "--role", "b", "--channel", "c", "--group", "g")
     run("ask", "hi", "--config", "x.toml", "--model", "fast", *identity)
-    assert runtime.configs == ["x.toml"]
+    assert runtime.files == [Files("x.toml")]
     assert runtime.requests == [
         AskRequest("hi", identity=Identity("u", frozenset("ab"), "c", "g"), model="fast")
     ]

@@ -1,4 +1,5 @@
 import json
+import threading
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,38 @@ def test_a_key_is_explained_with_what_it_hides(
         "shadowed": ["config.toml:2"],
         "acts": "next ask",
     }
+
+
+@pytest.mark.requirement("CFG-2")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "config check",
+        "config show",
+        "config explain ask.max_steps",
+        "ask hi",
+        "tools list",
+        "tools show end",
+        "tools search end",
+    ],
+)
+def test_every_command_reads_the_env_file_that_is_named(
+    run: Run, tmp_path: Path, command: str
+) -> None:
+    (tmp_path / "wrong.env").write_text("SESSION_RUNTIME__ASK__MAX_STEPS=0\n")
+    done = run(*command.split(), "--env-file", "wrong.env")
+    assert (done.code, done.out) == (exits.CONFIG, "")
+    assert done.err == "error: wrong.env:1: ask.max_steps: must be at least 1 (given: 0)\n"
+
+
+def test_checking_opens_no_trace(run: Run) -> None:
+    threads: set[str] = set()
+    threading.setprofile(lambda *_: threads.add(threading.current_thread().name))
+    try:
+        assert run("config", "check").code == 0
+    finally:
+        threading.setprofile(None)
+    assert "trace-writer" not in threads
 
 
 def test_an_unknown_key_is_answered_with_the_nearest(run: Run) -> None:

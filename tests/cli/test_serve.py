@@ -14,13 +14,14 @@ from tests.cli.conftest import Done, Run, start
 
 @pytest.mark.requirement("INT-5")
 @pytest.mark.parametrize(
-    ("options", "path", "explicit"),
+    ("options", "files", "explicit"),
     [
-        ((), None, {}),
-        (("--config", "x.toml"), "x.toml", {}),
+        ((), (None, None), {}),
+        (("--config", "x.toml"), ("x.toml", None), {}),
+        (("--env-file", "x.env"), (None, "x.env"), {}),
         (
             ("--host", "::1", "--port", "0", "--json"),
-            None,
+            (None, None),
             {"http.host": "::1", "http.port": 0, "log.format": "json"},
         ),
     ],
@@ -29,22 +30,22 @@ def test_options_win_over_the_configuration(
     run: Run,
     monkeypatch: pytest.MonkeyPatch,
     options: tuple[str, ...],
-    path: str | None,
+    files: tuple[str | None, str | None],
     explicit: Mapping[str, object],
 ) -> None:
-    served: list[tuple[object, object]] = []
+    served: list[object] = []
 
-    def serve(path: str | None, explicit: Mapping[str, object]) -> int:
-        served.append((path, explicit))
+    def serve(path: str | None, explicit: Mapping[str, object], *, env_file: str | None) -> int:
+        served.append(((path, env_file), explicit))
         return 5
 
     monkeypatch.setattr(serve_module, "serve", serve)
     assert run("serve", *options) == Done(5, "", "")
-    assert served == [(path, explicit)]
+    assert served == [(files, explicit)]
 
 
 def test_a_start_that_fails_is_told_in_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def serve(path: str | None, explicit: Mapping[str, object]) -> int:
+    def serve(path: str | None, explicit: Mapping[str, object], *, env_file: str | None) -> int:
         raise StartError("cannot listen on 127.0.0.1:1")
 
     monkeypatch.setattr(serve_module, "serve", serve)

@@ -52,7 +52,7 @@ def test_one_tool_is_shown_with_its_parameters(run: Run) -> None:
 def test_an_unknown_tool_is_answered_with_the_nearest(run: Run) -> None:
     done = run("tools", "show", "math.eval")
     assert (done.code, done.out) == (exits.USAGE, "")
-    assert done.err == "error: there is no tool 'math.eval'; did you mean math.evaluate?\n"
+    assert done.err == "error: there is no tool 'math.eval'; did you mean 'math.evaluate'?\n"
 
 
 @pytest.mark.requirement("INT-5")

@@ -40,6 +40,19 @@ def test_a_value_is_explained_with_its_source_and_what_it_hides(read: Reader) ->
     )
 
 
+@pytest.mark.requirement("CFG-6")
+def test_of_the_trace_only_what_is_read_for_each_ask_acts_without_a_restart(read: Reader) -> None:
+    snapshot = read(TEXT)
+    keys = ("enabled", "path", "max_bytes", "keep", "content")
+    assert {key: explain(snapshot, f"trace.{key}").acts for key in keys} == {
+        "enabled": "restart",
+        "path": "restart",
+        "max_bytes": "restart",
+        "keep": "restart",
+        "content": "next ask",
+    }
+
+
 @pytest.mark.requirement("INT-5")
 def test_a_key_is_explained_in_any_spelling_of_toml(read: Reader) -> None:
     snapshot = read(TEXT)

@@ -32,7 +32,7 @@ roles = ["guest"]
         "config.toml:2: ask.max_steps: must be at least 1 (given: 0)",
         f"config.toml:3: ask.prompt_file: there is no file {read.folder / 'absent.md'}",
         "config.toml:4: ask.default_model: no profile of [models] has this name"
-        ' (given: "mian"); did you mean main?',
+        " (given: \"mian\"); did you mean 'main'?",
         "config.toml:7: skills.tool_serach_enabled: unknown key (given: true);"
         " did you mean tool_search_enabled?",
         "config.toml:8: skills.prefetch_tools: item 2 must be text (given: 3)",

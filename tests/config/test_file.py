@@ -1,5 +1,6 @@
 """What a configuration file may look like, and that nothing else is ever taken for defaults."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -117,3 +118,11 @@ def test_the_trace_lies_in_the_state_directory_unless_it_is_given(
     assert moved.trace.path == Path("/var/lib/bot/trace.jsonl")
     given = read('[runtime]\nstate_dir = "/var/lib/bot"\n[trace]\npath = "t.jsonl"\n').settings
     assert given.trace.path == tmp_path / "t.jsonl"
+
+
+@pytest.mark.requirement("CFG-1")
+def test_a_pipe_or_a_device_is_refused_instead_of_read_for_ever(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.toml"
+    os.mkfifo(pipe)
+    assert faults_of(pipe) == [f"pipe.toml: {pipe} is no plain file"]
+    assert faults_of(Path("/dev/zero")) == ["zero: /dev/zero is no plain file"]

@@ -115,6 +115,18 @@ def test_an_explicit_value_is_checked_like_any_other(read: Reader) -> None:
     ]
 
 
+@pytest.mark.requirement("CFG-1")
+@pytest.mark.parametrize("key", ["a b", "", "ask.", 'ask."max', "ask.max_steps = 1\nlog.level"])
+def test_an_explicit_key_that_cannot_be_read_is_a_problem_like_any_other(
+    read: Reader, key: str
+) -> None:
+    assert read.problems(explicit={key: 1, "http.port": 70000}) == [
+        f"explicit: {key!r} is not one dotted key; write it like models.main.base_url, with quotes"
+        " around a part that has other characters than letters, digits, _ and -",
+        "explicit: http.port: must be at most 65535 (given: 70000)",
+    ]
+
+
 @pytest.mark.requirement("CFG-2")
 @pytest.mark.parametrize(
     ("text", "fault"),

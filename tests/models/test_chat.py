@@ -173,7 +173,10 @@ async def test_a_server_that_refuses_stream_options_is_not_sent_them_again(
             replies = [(await ask(model))[0].text for _ in range(2)]
     assert replies == ["ok", "ok"]
     assert ["stream_options" in body for body in upstream.requests] == [True, False, False]
-    assert [record.message for record in caplog.records] == ["model.field_left_out"]
+    assert [record.message for record in caplog.records] == [
+        f"the model m at {upstream.base_url} refuses the field 'stream_options': "
+        "it is not sent any more"
+    ]
 
 
 async def test_several_refused_fields_are_left_out_one_after_the_other() -> None:

@@ -14,7 +14,7 @@ from session_runtime.models.base import ModelRequest
 from session_runtime.models.chat_body import ChatBody, ChatBodyWriter
 from session_runtime.registry.names import build_wire_names
 from session_runtime.registry.spec import ToolSpec
-from session_runtime.types import ImagePart, Message, TextPart, ToolCall
+from session_runtime.types import ImagePart, Message, Role, TextPart, ToolCall
 from tests.models.building import profile, properties, request, tool
 
 NOTHING_LEFT_OUT: frozenset[str] = frozenset()
@@ -83,7 +83,7 @@ def test_a_whole_conversation_is_written_in_chat_form() -> None:
                     {
                         "id": "b",
                         "type": "function",
-                        "function": {"name": gone, "arguments": "{broken"},
+                        "function": {"name": gone, "arguments": "{}"},
                     },
                 ],
             },
@@ -234,6 +234,14 @@ def test_an_optional_field_is_found_in_a_complaint(complaint: str, field: str | 
     asked = request(Message("assistant", None, (call,), extra={"reasoning_content": "x"}))
     writer = ChatBodyWriter(profile("http://model.test/v1", max_output_tokens=5))
     assert writer.write(asked, NOTHING_LEFT_OUT).refused_field(complaint) == field
+
+
+@pytest.mark.parametrize("role", ["system", "user", "tool"])
+def test_fields_that_are_not_sent_cannot_be_refused(role: Role) -> None:
+    asked = request(Message(role, "hi", extra={"name": "ann"}))
+    body = ChatBodyWriter(ANY).write(asked, NOTHING_LEFT_OUT)
+    assert b"ann" not in body.content
+    assert body.refused_field("Invalid function name") is None
 
 
 def test_what_is_left_out_is_gone_and_cannot_be_refused_again() -> None:

@@ -105,6 +105,10 @@ def test_the_words_of_the_provider_are_found(body: Any, shown: str) -> None:
         "Incorrect API key provided: sk-0123456789abcdef",
         "Incorrect API key provided: abcd****6789",
         "header Authorization: Bearer 0123456789abcdef is wrong",
+        "AIzaSy0123456789abcdef0123456789abcdef is no key of this project",
+        "the token ghp_0123456789abcdef0123456789abcdef was revoked",
+        "cannot reach https://user:pw0123456789@proxy.test/v1",
+        '{"api_key": "0123456789abcdef"}',
     ],
 )
 def test_nothing_that_looks_like_a_key_is_told(message: str) -> None:

@@ -114,6 +114,17 @@ async def test_what_is_lost_after_a_delivery_is_told_with_the_next_one() -> None
     assert await outbox.take() == Delivery(message(2), lost=2)
 
 
+async def test_messages_without_end_are_kept_at_the_same_cost_each() -> None:
+    outbox, count = Outbox(capacity=1), 100_000
+    for number in range(count):  # takes hours if what waits is looked through each time
+        outbox.emit(message(number))
+        outbox.emit(delta())
+    outbox.close()
+    first, *others = await everything(outbox)
+    assert first == Delivery(message(0), lost=count)
+    assert others == [Delivery(message(number)) for number in range(1, count)]
+
+
 async def test_a_closed_box_ends_after_what_waits() -> None:
     outbox = Outbox()
     outbox.emit(message(1))

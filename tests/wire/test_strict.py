@@ -1,6 +1,7 @@
 import contextlib
 import json
 import math
+import re
 from types import MappingProxyType
 from typing import Any
 
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from session_runtime.errors import RequestError
-from session_runtime.wire import parse_json, to_bytes, well_formed
+from session_runtime.wire import parse_json, strict_json, to_bytes, well_formed
 
 JSON = st.recursive(
     st.none()
@@ -77,7 +78,7 @@ def test_a_byte_order_mark_is_accepted() -> None:
         (b'{"a": [-Infinity]}', "-Infinity is not a JSON number"),
         (b"1e999", "1e999 is too large"),
         (b"9" * 5000, "has 5000 digits"),
-        (b'{"a": 1, "b": 2, "a": 3}', 'the name "a" stands twice'),
+        (b'{"a": 1, "b": 2, "a": 3}', "the key 'a' is given twice"),
         (rb'{"a": "x\ud800y"}', "half of a surrogate pair"),
         (rb'{"\udfff": 1}', "half of a surrogate pair"),
         (b"[" * 65 + b"]" * 65, "deeper than 64 levels"),
@@ -92,6 +93,29 @@ def test_what_is_not_strict_json_is_refused_with_the_reason(body: bytes, reason:
     assert caught.value.code == "request.json"
     assert reason in str(caught.value)
     str(caught.value).encode()
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('{"a": 1, "b": 2, "a": 3}', "the key 'a' is given twice"),
+        ('{"a": {"b": 1, "b": 1}}', "the key 'b' is given twice"),
+        ("NaN", "NaN is not a JSON number"),
+        ("Infinity", "Infinity is not a JSON number"),
+        ("[" * 100_000 + "]" * 100_000, "it is nested deeper than 64 levels"),
+    ],
+)
+def test_strict_json_says_in_plain_words_why_a_text_is_refused(text: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(reason)}$"):
+        strict_json(text)
+
+
+def test_a_doubled_key_behind_very_many_others_is_found_in_one_pass() -> None:
+    keys = ",".join(
+        f'"{number}":1' for number in range(400_000)
+    )  # takes hours if compared pairwise
+    with pytest.raises(ValueError, match="the key 'last' is given twice"):
+        strict_json(f'{{{keys},"last":1,"last":2}}')
 
 
 def test_sixty_four_levels_are_allowed() -> None:

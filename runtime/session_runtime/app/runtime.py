@@ -23,6 +23,7 @@ from session_runtime.types import NOTHING, AskRequest, AskResult, Identity
 
 DEFAULT_CONFIG = Path("config.toml")
 CONFIG_VARIABLE = "SESSION_RUNTIME_CONFIG"
+ENV_FILE_VARIABLE = "SESSION_RUNTIME_ENV_FILE"
 
 
 class Runtime:
@@ -41,16 +42,18 @@ class Runtime:
         *,
         env: Mapping[str, str] | None = None,
         explicit: Mapping[str, object] = NOTHING,
+        env_file: str | os.PathLike[str] | None = None,
         resources: Mapping[str, Any] = NOTHING,
     ) -> AsyncIterator["Runtime"]:
         """Open a runtime; raises ConfigError with every problem found.
 
         ``path`` names the configuration file; without it SESSION_RUNTIME_CONFIG does, else
         ``config.toml`` if there is one, else defaults hold. ``env`` stands in for the process's
-        environment, ``explicit`` maps dotted keys to values that win over every source, ``resources``
-        are handed to handlers. On leaving, running asks are cancelled and everything is closed.
+        environment, ``explicit`` maps dotted keys to values that win over every source, ``env_file``
+        names a ``.env`` file to read, as SESSION_RUNTIME_ENV_FILE does, ``resources`` are handed to
+        handlers. On leaving, running asks are cancelled and everything is closed.
         """
-        snapshot = await asyncio.to_thread(read_config, path, env, explicit)
+        snapshot = await asyncio.to_thread(read_config, path, env, explicit, env_file)
         async with open_runtime(snapshot, resources) as runtime:
             yield runtime
 
@@ -137,11 +140,19 @@ def read_config(
     path: str | os.PathLike[str] | None,
     env: Mapping[str, str] | None = None,
     explicit: Mapping[str, object] = NOTHING,
+    env_file: str | os.PathLike[str] | None = None,
 ) -> ConfigSnapshot:
     """Read and validate a configuration without opening anything; raises ConfigError."""
     variables = os.environ if env is None else env
     file, named = config_path(path, variables)
-    return load(file, named=named, env=variables, explicit=explicit)
+    dotenv = env_file or variables.get(ENV_FILE_VARIABLE)
+    return load(
+        file,
+        named=named,
+        env=variables,
+        explicit=explicit,
+        dotenv=Path(dotenv) if dotenv else None,
+    )
 
 
 @asynccontextmanager

@@ -29,13 +29,15 @@ def serve(
     path: str | os.PathLike[str] | None = None,
     explicit: Mapping[str, object] = NOTHING,
     env: Mapping[str, str] | None = None,
+    env_file: str | os.PathLike[str] | None = None,
 ) -> int:
     """Run the daemon until a signal stops it; returns the exit code.
 
-    Raises ConfigError for a configuration that cannot be used and StartError if the port or the
-    state directory is taken; nothing is left behind then.
+    What the arguments mean is told at ``Runtime.open``. Raises ConfigError for a configuration that
+    cannot be used and StartError if the port or the state directory is taken; nothing is left behind
+    then.
     """
-    snapshot = read_config(path, env, explicit)
+    snapshot = read_config(path, env, explicit, env_file)
     set_up_logging(snapshot.settings.log)
     with locked(snapshot.settings.runtime.state_dir):
         return asyncio.run(_serve(snapshot))

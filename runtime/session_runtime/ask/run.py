@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Any
 
 from session_runtime.ask.emitter import Emitter
@@ -18,6 +17,7 @@ from session_runtime.ask.scope import AskScope
 from session_runtime.ask.transcript import Transcript
 from session_runtime.errors import RequestError
 from session_runtime.generation import Generation, Profile
+from session_runtime.spelling import hint
 from session_runtime.types import (
     AskRequest,
     AskResult,
@@ -135,14 +135,9 @@ def choose_profile(generation: Generation, name: str | None) -> Profile:
     wanted = name or generation.default_profile
     profile = generation.profiles.get(wanted)
     if profile is None:
-        near = get_close_matches(wanted, generation.profiles, n=1)
-        hint = (
-            f"; did you mean {near[0]!r}?"
-            if near
-            else f": use one of {sorted(generation.profiles)}"
-        )
+        way_out = hint(wanted, generation.profiles) or f"use one of {sorted(generation.profiles)}"
         raise RequestError(
-            f"there is no model profile {wanted!r}{hint}", code="request.unknown_model"
+            f"there is no model profile {wanted!r}; {way_out}", code="request.unknown_model"
         )
     return profile
 

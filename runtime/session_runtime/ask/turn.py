@@ -1,7 +1,6 @@
 """The calls of one reply: prepare each in order, run what may run, answer every one (ASK-4)."""
 
 import asyncio
-import difflib
 import json
 import logging
 from collections.abc import Mapping, Sequence
@@ -15,6 +14,7 @@ from session_runtime.ask.scope import AskScope
 from session_runtime.registry.names import END, TOOL_SEARCH
 from session_runtime.registry.spec import ToolSpec
 from session_runtime.search import SearchGovernor
+from session_runtime.spelling import nearest
 from session_runtime.trace.record import CallRecord, SearchRecord, record_call
 from session_runtime.types import (
     JsonObject,
@@ -28,7 +28,7 @@ from session_runtime.types import Notice as NoticeEvent
 
 CANCEL_GRACE_S = 2.0
 NAMES_IN_REFUSAL = 12
-MAX_COMPARED, MAX_COMPARED_CHARS = 200, 100
+MAX_COMPARED = 200
 MAX_CALLS = 128
 _log = logging.getLogger(__name__)
 
@@ -149,8 +149,7 @@ def _why_not_exposed(exposure: Exposure, turn: Turn, name: str) -> tuple[str, st
             f"{name} is not loaded in this turn. Call tool_search with the query "
             f"'select:{name}', then call {name} in the next turn",
         )
-    comparable = len(name) <= MAX_COMPARED_CHARS and len(turn.by_name) <= MAX_COMPARED
-    near = difflib.get_close_matches(name, turn.by_name, n=3) if comparable else []
+    near = nearest(name, turn.by_name, 3) if len(turn.by_name) <= MAX_COMPARED else []
     now = near or list(turn.by_name)[:NAMES_IN_REFUSAL]
     label = "Similar tools that can be called now" if near else "Tools that can be called now"
     return "tool.unknown", f"there is no tool named {name[:80]!r} here. {label}: {', '.join(now)}"

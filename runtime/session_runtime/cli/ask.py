@@ -10,7 +10,13 @@ import click
 
 from session_runtime.cli import exits
 from session_runtime.cli.opening import opened
-from session_runtime.cli.options import config_option, identity_of, identity_options, json_option
+from session_runtime.cli.options import (
+    Files,
+    file_options,
+    identity_of,
+    identity_options,
+    json_option,
+)
 from session_runtime.cli.report import EventReport, Report, ResultReport, TextReport
 from session_runtime.transports.outbox import Outbox
 from session_runtime.types import AskRequest, AskResult, Identity
@@ -20,14 +26,14 @@ Form = Literal["text", "json", "events"]
 
 @click.command(name="ask", epilog=exits.TABLE)
 @click.argument("text")
-@config_option
+@file_options
 @json_option
 @click.option("--events", is_flag=True, help="Print every event as one line of JSON.")
 @click.option("--model", metavar="NAME", help="The model profile to use.")
 @identity_options
 def command(
     text: str,
-    config: str | None,
+    files: Files,
     as_json: bool,
     events: bool,
     model: str | None,
@@ -45,11 +51,11 @@ def command(
     report = _report(form)
     # what a handler prints must not end up inside the JSON
     with contextlib.redirect_stdout(sys.stdout if form == "text" else sys.stderr):
-        return exits.of_result(asyncio.run(_ask(request, config, report)))
+        return exits.of_result(asyncio.run(_ask(request, files, report)))
 
 
-async def _ask(request: AskRequest, config: str | None, report: Report) -> AskResult:
-    async with opened(config) as runtime:
+async def _ask(request: AskRequest, files: Files, report: Report) -> AskResult:
+    async with opened(files) as runtime:
         outbox = Outbox()
         asking = asyncio.create_task(runtime.ask(request, outbox.emit), name="ask")
         asking.add_done_callback(lambda _: outbox.close())

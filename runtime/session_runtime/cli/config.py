@@ -8,11 +8,12 @@ import click
 
 from session_runtime.app.runtime import read_config
 from session_runtime.cli import exits
-from session_runtime.cli.opening import opened
-from session_runtime.cli.options import config_option, json_option
+from session_runtime.cli.opening import checked
+from session_runtime.cli.options import Files, file_options, json_option
 from session_runtime.cli.screen import print_json
 from session_runtime.config.explain import explain, show
 from session_runtime.errors import ConfigError
+from session_runtime.generation import Generation
 from session_runtime.wire import printable, to_bytes
 
 
@@ -22,12 +23,12 @@ def command() -> None:
 
 
 @command.command("check")
-@config_option
+@file_options
 @json_option
-def check_config(config: str | None, as_json: bool) -> int:
+def check_config(files: Files, as_json: bool) -> int:
     """Prepare everything the configuration asks for, as a start would, and tell what is wrong."""
     try:
-        found = asyncio.run(_check(config))
+        found = _described(asyncio.run(checked(files)))
     except ConfigError as error:
         if not as_json:
             raise
@@ -44,11 +45,11 @@ def check_config(config: str | None, as_json: bool) -> int:
 
 
 @command.command("show")
-@config_option
+@file_options
 @json_option
-def show_config(config: str | None, as_json: bool) -> None:
+def show_config(files: Files, as_json: bool) -> None:
     """Show every key in force with its source."""
-    shown = show(read_config(config))
+    shown = show(read_config(files.config, env_file=files.env_file))
     if as_json:
         print_json([asdict(explanation) for explanation in shown])
         return
@@ -59,11 +60,11 @@ def show_config(config: str | None, as_json: bool) -> None:
 
 @command.command("explain")
 @click.argument("key")
-@config_option
+@file_options
 @json_option
-def explain_config(key: str, config: str | None, as_json: bool) -> None:
+def explain_config(key: str, files: Files, as_json: bool) -> None:
     """Explain the dotted KEY: its value, where it comes from, what that hides, when it acts."""
-    explanation = explain(read_config(config), key)
+    explanation = explain(read_config(files.config, env_file=files.env_file), key)
     if as_json:
         print_json(asdict(explanation))
         return
@@ -74,13 +75,15 @@ def explain_config(key: str, config: str | None, as_json: bool) -> None:
     click.echo(f"an edit acts: {explanation.acts}")
 
 
-async def _check(config: str | None) -> dict[str, Any]:
-    async with opened(config) as runtime:
-        status = runtime.status()
-        return {
-            "ok": True,
-            "digest": runtime.generation.digest,
-            "tools": status["tools"],
-            "warnings": status["warnings"],
-            "quarantined": status["quarantined"],
-        }
+def _described(generation: Generation) -> dict[str, Any]:
+    catalog = generation.catalog
+    return {
+        "ok": True,
+        "digest": generation.digest,
+        "tools": len(catalog.specs),
+        "warnings": [str(w) for w in (*generation.snapshot.warnings, *generation.warnings)],
+        "quarantined": [
+            {"name": bad.name, "place": bad.place, "reason": bad.reason}
+            for bad in catalog.quarantined
+        ],
+    }

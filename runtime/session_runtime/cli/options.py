@@ -1,6 +1,8 @@
 """Options that several commands share."""
 
+import functools
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import click
@@ -9,13 +11,36 @@ from session_runtime.types import Identity
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-config_option = click.option(
-    "--config",
-    metavar="FILE",
-    help="The configuration file; otherwise $SESSION_RUNTIME_CONFIG, or ./config.toml if it is"
-    " there.",
-)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """The files that a command was told to read its configuration from."""
+
+    config: str | None = None
+    env_file: str | None = None
+
+
+def file_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--config`` and ``--env-file``, which the command gets as its argument ``files``."""
+
+    @click.option(
+        "--config",
+        metavar="FILE",
+        help="The configuration file; otherwise $SESSION_RUNTIME_CONFIG, or ./config.toml if it is"
+        " there.",
+    )
+    @click.option(
+        "--env-file",
+        metavar="FILE",
+        help="A .env file with variables; otherwise $SESSION_RUNTIME_ENV_FILE.",
+    )
+    @functools.wraps(function)
+    def with_files(config: str | None, env_file: str | None, **others: Any) -> Any:
+        return function(files=Files(config, env_file), **others)
+
+    return with_files
 
 
 def identity_options(function: F) -> F:

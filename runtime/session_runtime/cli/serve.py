@@ -3,15 +3,16 @@
 import click
 
 from session_runtime.app.serve import serve
-from session_runtime.cli.options import config_option
+from session_runtime.cli.options import Files, file_options
 
 
 @click.command(name="serve")
-@config_option
+@file_options
 @click.option("--host", metavar="ADDRESS", help="Loopback address to listen on (http.host).")
 @click.option("--port", type=click.IntRange(0, 65_535), help="Port to listen on (http.port).")
 @click.option("--json", "as_json", is_flag=True, help="Log JSON, one object per line.")
-def command(config: str | None, host: str | None, port: int | None, as_json: bool) -> int:
+def command(files: Files, host: str | None, port: int | None, as_json: bool) -> int:
     """Run the daemon until SIGTERM or SIGINT: the first lets asks finish, the second does not."""
     given = {"http.host": host, "http.port": port, "log.format": "json" if as_json else None}
-    return serve(config, {key: value for key, value in given.items() if value is not None})
+    explicit = {key: value for key, value in given.items() if value is not None}
+    return serve(files.config, explicit, env_file=files.env_file)

@@ -1,17 +1,22 @@
 """``tools``: what tools there are, for everybody or for one identity, and what a query finds."""
 
 import asyncio
-import difflib
 from collections.abc import Mapping
 from typing import Any
 
 import click
 
-from session_runtime.app.runtime import Runtime
 from session_runtime.cli.opening import opened
-from session_runtime.cli.options import config_option, identity_of, identity_options, json_option
+from session_runtime.cli.options import (
+    Files,
+    file_options,
+    identity_of,
+    identity_options,
+    json_option,
+)
 from session_runtime.cli.screen import first_line, print_json, print_text
 from session_runtime.errors import RequestError
+from session_runtime.spelling import hint
 from session_runtime.types import Identity
 from session_runtime.wire import printable
 
@@ -24,12 +29,12 @@ def command() -> None:
 
 
 @command.command("list")
-@config_option
+@file_options
 @json_option
 @identity_options
-def list_tools(config: str | None, as_json: bool, **identity: Any) -> None:
+def list_tools(files: Files, as_json: bool, **identity: Any) -> None:
     """List the tools by name."""
-    tools = asyncio.run(_tools(config, identity_of(**identity)))
+    tools = asyncio.run(_tools(files, identity_of(**identity)))
     if as_json:
         print_json(tools)
         return
@@ -40,12 +45,12 @@ def list_tools(config: str | None, as_json: bool, **identity: Any) -> None:
 
 @command.command("show")
 @click.argument("name")
-@config_option
+@file_options
 @json_option
 @identity_options
-def show_tool(name: str, config: str | None, as_json: bool, **identity: Any) -> None:
+def show_tool(name: str, files: Files, as_json: bool, **identity: Any) -> None:
     """Show the tool NAME with its parameters."""
-    tool = asyncio.run(_tool(name, config, identity_of(**identity)))
+    tool = asyncio.run(_tool(name, files, identity_of(**identity)))
     if as_json:
         print_json(tool)
         return
@@ -60,14 +65,12 @@ def show_tool(name: str, config: str | None, as_json: bool, **identity: Any) -> 
 @command.command("search")
 @click.argument("query")
 @click.option("--limit", type=click.IntRange(1), default=10, show_default=True)
-@config_option
+@file_options
 @json_option
 @identity_options
-def search_tools(
-    query: str, limit: int, config: str | None, as_json: bool, **identity: Any
-) -> None:
+def search_tools(query: str, limit: int, files: Files, as_json: bool, **identity: Any) -> None:
     """Find tools for QUERY as tool search does, best first, with what each word brought."""
-    found = asyncio.run(_search(config, identity_of(**identity), query, limit))
+    found = asyncio.run(_search(files, identity_of(**identity), query, limit))
     if as_json:
         print_json(found)
         return
@@ -77,13 +80,13 @@ def search_tools(
         click.echo("nothing found", err=True)
 
 
-async def _tools(config: str | None, identity: Identity | None) -> list[dict[str, Any]]:
-    async with opened(config) as runtime:
+async def _tools(files: Files, identity: Identity | None) -> list[dict[str, Any]]:
+    async with opened(files) as runtime:
         return runtime.tools(identity)
 
 
-async def _tool(name: str, config: str | None, identity: Identity | None) -> Tool:
-    async with opened(config) as runtime:
+async def _tool(name: str, files: Files, identity: Identity | None) -> Tool:
+    async with opened(files) as runtime:
         for bad in runtime.generation.catalog.quarantined if identity is None else ():
             if bad.name == name:
                 raise RequestError(
@@ -94,23 +97,17 @@ async def _tool(name: str, config: str | None, identity: Identity | None) -> Too
 
 
 async def _search(
-    config: str | None, identity: Identity | None, query: str, limit: int
+    files: Files, identity: Identity | None, query: str, limit: int
 ) -> list[dict[str, object]]:
-    async with opened(config) as runtime:
-        view = runtime.generation.index.view(_mask(runtime, identity))
-        return view.explain(query, limit)
-
-
-def _mask(runtime: Runtime, identity: Identity | None) -> int:
-    if identity is None:
-        return (1 << len(runtime.generation.catalog.specs)) - 1
-    return runtime.generation.policy.mask(identity)
+    async with opened(files) as runtime:
+        index, policy = runtime.generation.index, runtime.generation.policy
+        mask = index.full_mask if identity is None else policy.mask(identity)
+        return index.view(mask).explain(query, limit)
 
 
 def _named(name: str, tools: list[dict[str, Any]]) -> Tool:
     by_name = {tool["name"]: tool for tool in tools}
     if name in by_name:
         return by_name[name]
-    near = difflib.get_close_matches(name, by_name, n=3)
-    hint = f"; did you mean {' or '.join(near)}?" if near else "; tools list names all"
-    raise RequestError(f"there is no tool {name!r}{hint}", code="request.unknown_tool")
+    way_out = hint(name, by_name, 3) or "tools list names all"
+    raise RequestError(f"there is no tool {name!r}; {way_out}", code="request.unknown_tool")

@@ -45,7 +45,8 @@ and what it hides.
 3. the short variable that some keys have, for instance `TOOL_SEARCH_ENABLED`;
 4. the file that one of these variables with `_FILE` at its end points to, for instance
    `TOOL_SEARCH_ENABLED_FILE=/etc/switch`;
-5. a `.env` file, if one is named, with all the names above;
+5. a `.env` file with all the names above, if `--env-file FILE`, the variable
+   `SESSION_RUNTIME_ENV_FILE` or the embedding program names one;
 6. `config.toml`;
 7. the default.
 
@@ -59,7 +60,8 @@ table, and of a new `[models.my_gpt]` if not. Two names in a table that would sh
 error. Case does not matter. A variable that begins with `SESSION_RUNTIME__`, `TOOL_SEARCH_` or
 `PREFETCH_` and means no key is ignored with a warning that names the nearest one.
 
-Relative paths, wherever they are given, count from the folder of `config.toml`.
+Relative paths that are values count from the folder of `config.toml`, wherever they are given; the
+paths that name `config.toml` and the `.env` file count from the working directory.
 
 ## Secrets
 

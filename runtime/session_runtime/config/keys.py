@@ -3,17 +3,17 @@
 Which keys exist is decided in ``shape``.
 """
 
-import difflib
 import json
 import re
 import tomllib
 from collections.abc import Iterable
 
+from session_runtime import spelling
+
 KeyPath = tuple[str, ...]
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _BARE_DOTTED = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
-_LIKENESS = 0.7
 
 
 def dotted(path: KeyPath) -> str:
@@ -46,8 +46,4 @@ def variable_form(name: str) -> str:
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """Find the known name most like ``name``, in any case; None if none is like it."""
-    spellings = {spelling.casefold(): spelling for spelling in known}
-    if name.casefold() in spellings:
-        return spellings[name.casefold()]
-    close = difflib.get_close_matches(name.casefold(), spellings, n=1, cutoff=_LIKENESS)
-    return spellings[close[0]] if close else None
+    return next(iter(spelling.nearest(name, known)), None)

@@ -114,7 +114,6 @@ class TraceSettings(Section):
     content: bool = key(
         False,
         "Whether the arguments of tool calls are recorded too, with secrets blacked out.",
-        acts="restart",
     )
 
 

@@ -9,7 +9,6 @@ from types import MappingProxyType
 from pydantic import Field
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from session_runtime.config.keys import nearest
 from session_runtime.config.models import ModelProfile
 from session_runtime.config.runtime import (
     AskSettings,
@@ -27,6 +26,7 @@ from session_runtime.config.tools import (
     SkillsSettings,
 )
 from session_runtime.errors import ConfigError, Problem
+from session_runtime.spelling import hint
 
 OFFLINE = "offline"
 
@@ -97,6 +97,5 @@ def unknown_profile(name: str, names: Collection[str]) -> str | None:
     """Say why ``name`` is no profile, with the way out; None if it is one."""
     if name in names:
         return None
-    close = nearest(name, names)
-    hint = f"did you mean {close}?" if close else f"there is {', '.join(names)}"
-    return f'no profile of [models] has this name (given: "{name}"); {hint}'
+    way_out = hint(name, names) or f"there is {', '.join(names)}"
+    return f'no profile of [models] has this name (given: "{name}"); {way_out}'

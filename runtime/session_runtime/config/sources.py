@@ -50,6 +50,8 @@ class TomlFile:
 def open_toml(path: Path) -> TomlFile:
     """Read and parse the file; ConfigError if it is absent, empty, no UTF-8 or no TOML (CFG-1)."""
     try:
+        if path.exists() and not path.is_file():
+            raise _refused(path, f"{path} is no plain file")
         data = path.read_bytes()
     except OSError as error:
         raise _refused(path, f"{path} cannot be read: {error.strerror}") from None
@@ -92,10 +94,22 @@ def read_explicit(explicit: Mapping[str, object]) -> tuple[Reading, ...]:
 
     Keys are dotted; a whole table may be given as a mapping.
     """
-    paths = {parse_dotted(key): value for key, value in explicit.items()}
-    return tuple(
-        read_at(path, paths[path], _EXPLICIT)
-        for path in sorted(paths, key=lambda path: (-len(path), path))
+    paths: dict[KeyPath, object] = {}
+    problems: list[Problem] = []
+    for key, value in explicit.items():
+        try:
+            paths[parse_dotted(key)] = value
+        except ValueError:
+            problems.append(_EXPLICIT.problem("", _not_a_key(key)))
+    in_order = sorted(paths, key=lambda path: (-len(path), path))
+    readings = (read_at(path, paths[path], _EXPLICIT) for path in in_order)
+    return (*readings, Reading({}, problems=tuple(problems)))
+
+
+def _not_a_key(key: str) -> str:
+    return (
+        f"{key!r} is not one dotted key; write it like models.main.base_url, with quotes around a"
+        " part that has other characters than letters, digits, _ and -"
     )
 
 

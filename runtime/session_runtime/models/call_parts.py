@@ -6,6 +6,7 @@ neither; some give every call the index 0, some send the name late or repeat it 
 
 import json
 from collections.abc import Mapping, Set
+from itertools import count
 from typing import Any, Final
 
 from session_runtime.models.extras import call_extra
@@ -24,12 +25,20 @@ class _Parts:
         self.arguments: list[str] = []
         self.extra: dict[str, Any] = {}
 
+    def add_arguments(self, piece: str) -> None:
+        """Append a piece; some servers begin with an empty object in place of nothing."""
+        if self.arguments == ["{}"] and piece.lstrip().startswith("{"):
+            self.arguments.clear()
+        if piece:
+            self.arguments.append(piece)
+
     @property
     def complete(self) -> bool:
         """Whether the arguments so far are a JSON object, so that more text cannot belong to them."""
-        text = "".join(self.arguments).strip()
+        if not self.arguments or not self.arguments[-1].rstrip().endswith("}"):
+            return False
         try:
-            return text.endswith("}") and isinstance(json.loads(text), dict)
+            return isinstance(json.loads("".join(self.arguments)), dict)
         except (ValueError, RecursionError):
             return False
 
@@ -39,6 +48,8 @@ class CallAssembly:
 
     def __init__(self) -> None:
         self._calls: list[_Parts] = []
+        self._by_index: dict[int, _Parts] = {}
+        self._by_id: dict[str, _Parts] = {}
 
     def add_whole(self, item: Mapping[str, Any]) -> None:
         """Add a call that arrived in one piece."""
@@ -63,31 +74,38 @@ class CallAssembly:
         arguments are no call.
         """
         taken = set(taken_ids)
+        free_ids = (call_id for n in count() if (call_id := f"call_{n}") not in taken)
         calls: list[ToolCall] = []
         for parts in self._calls:
             arguments = "".join(parts.arguments)
             if parts.name or arguments:
-                call_id = _free_id(parts.id, taken)
+                known = parts.id and parts.id not in taken
+                call_id = parts.id if known else next(free_ids)
                 taken.add(call_id)
                 calls.append(ToolCall(call_id, parts.name, arguments, extra=parts.extra))
         return tuple(calls)
 
     def _candidate(self, index: int | None, call_id: str) -> _Parts | None:
-        for call in reversed(self._calls):
-            if (call.index == index) if index is not None else (not call_id or call.id == call_id):
-                return call
+        if index is not None:
+            return self._by_index.get(index)
         last = self._calls[-1] if self._calls else None
-        return last if index is None and last is not None and not last.id else None
+        if not call_id or last is None:
+            return last
+        return self._by_id.get(call_id, None if last.id else last)
 
     def _begin(self, index: int | None) -> _Parts:
         call = _Parts(index)
         self._calls.append(call)
+        if index is not None:
+            self._by_index[index] = call
         return call
 
     def _fill(self, call: _Parts, item: Mapping[str, Any]) -> None:
         call.id = call.id or _id(item)
+        if call.id:
+            self._by_id[call.id] = call
         call.name = _joined_name(call.name, _name(item))
-        call.arguments.append(_arguments(item))
+        call.add_arguments(_arguments(item))
         call.extra.update(call_extra(item))
 
 
@@ -135,12 +153,3 @@ def _arguments(item: Mapping[str, Any]) -> str:
     if arguments is None:
         return ""
     return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-
-
-def _free_id(wanted: str, taken: Set[str]) -> str:
-    if wanted and wanted not in taken:
-        return wanted
-    number = 0
-    while (call_id := f"call_{number}") in taken:
-        number += 1
-    return call_id

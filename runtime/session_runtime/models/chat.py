@@ -40,6 +40,7 @@ class ChatModel:
 
     def __init__(self, profile: ModelProfile, client: httpx2.AsyncClient) -> None:
         self._client = client
+        self._model = profile.model
         self._url = _completions_url(profile.base_url or "")
         self._headers = _headers(profile)
         self._timeout = httpx2.Timeout(
@@ -78,7 +79,10 @@ class ChatModel:
     def _keep_left_out(self, left_out: frozenset[str]) -> None:
         for field in sorted(left_out - self._left_out):
             _log.warning(
-                "model.field_left_out", extra={"field": field, "base_url": self._endpoint.base_url}
+                "the model %s at %s refuses the field %r: it is not sent any more",
+                self._model,
+                self._endpoint.base_url,
+                field,
             )
         self._left_out |= left_out
 

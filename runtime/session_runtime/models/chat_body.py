@@ -58,9 +58,7 @@ class ChatBodyWriter:
             tools = b",".join(self._tools.get(spec, request.names) for spec in request.tools)
             parts.append(b'"tools":[' + tools + b"]")
         parts.append(b'"messages":' + _json(messages) + b"}")
-        optional = (settings.keys() & {_STREAM_OPTIONS, _MAX_TOKENS}) | _extra_names(
-            request.messages, left_out
-        )
+        optional = (settings.keys() & {_STREAM_OPTIONS, _MAX_TOKENS}) | _extra_names(messages)
         return ChatBody(b",".join(parts), frozenset(optional))
 
     def _settings(self, left_out: Set[str]) -> dict[str, Any]:
@@ -115,9 +113,17 @@ def _assistant(message: Message, names: WireNames, left_out: Set[str]) -> dict[s
 
 
 def _call(call: ToolCall, names: WireNames, left_out: Set[str]) -> dict[str, Any]:
-    function = {"name": names.encode(call.name), "arguments": call.arguments}
+    function = {"name": names.encode(call.name), "arguments": _readable(call.arguments)}
     fields = {"id": call.id, "type": "function", "function": function}
     return fields | _without(call_extra(call.extra), left_out)
+
+
+def _readable(arguments: str) -> str:
+    """Arguments as they came if they are a JSON object, else none: servers refuse a request over it."""
+    try:
+        return arguments if isinstance(json.loads(arguments), dict) else "{}"
+    except (ValueError, RecursionError):
+        return "{}"
 
 
 def _content(content: Content | None) -> str | list[dict[str, Any]]:
@@ -138,13 +144,14 @@ def _part(part: TextPart | ImagePart) -> dict[str, Any]:
             return {"type": "image_url", "image_url": image}
 
 
-def _extra_names(messages: tuple[Message, ...], left_out: Set[str]) -> frozenset[str]:
+def _extra_names(messages: list[dict[str, Any]]) -> set[str]:
+    """The unknown fields in messages as they are sent."""
     names: set[str] = set()
     for message in messages:
-        names.update(message_extra(message.extra))
-        for call in message.tool_calls:
-            names.update(call_extra(call.extra))
-    return frozenset(names - left_out)
+        names.update(message_extra(message))
+        for call in message.get("tool_calls", ()):
+            names.update(call_extra(call))
+    return names
 
 
 def _without(fields: JsonObject, left_out: Set[str]) -> dict[str, Any]:

@@ -15,11 +15,12 @@ from typing import Any, Final
 import httpx2
 
 from session_runtime.errors import PermanentError, TransientError
+from session_runtime.trace.redact import MASK, redact_text
 
 MAX_SHOWN_CHARS: Final = 300
 _MAX_READ_CHARS: Final = 8 * MAX_SHOWN_CHARS
 _MIN_SECRET_CHARS: Final = 4
-_KEY_LIKE: Final = re.compile(
+_KEY_LIKE: Final = re.compile(  # what a provider may repeat beyond the shapes that traces know
     r"\bBearer\s+\S+|\b(?:sk|pk|rk|key|gsk|xai)-[\w*.-]{4,}|\S*\*{3,}\S*", re.IGNORECASE
 )
 _TOO_LONG: Final = re.compile(
@@ -51,8 +52,9 @@ class Endpoint:
         """Text from outside as one short line without keys."""
         for secret in self.secrets:
             if len(secret) >= _MIN_SECRET_CHARS:
-                text = text.replace(secret, "***")
-        line = " ".join(_KEY_LIKE.sub("***", text[:_MAX_READ_CHARS]).split())
+                text = text.replace(secret, MASK)
+        text = redact_text(_KEY_LIKE.sub(MASK, text[:_MAX_READ_CHARS]))
+        line = " ".join(text.split())
         line = "".join(char for char in line if char.isprintable())
         return line if len(line) <= MAX_SHOWN_CHARS else line[: MAX_SHOWN_CHARS - 1] + "…"
 
@@ -155,11 +157,11 @@ def _number(text: str) -> float | None:
 def _seconds_until(date: str, now: datetime) -> float | None:
     try:
         moment = parsedate_to_datetime(date)
-    except ValueError:
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        return max(0.0, (moment - now).total_seconds())
+    except (ValueError, OverflowError):
         return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return max(0.0, (moment - now).total_seconds())
 
 
 def _said(endpoint: Endpoint, complaint: _Complaint) -> str:

@@ -78,6 +78,8 @@ class Script(_Part):
 def read_script(path: Path) -> Script:
     """Read a script from a JSON file; raises ConfigError that names the file and every fault."""
     try:
+        if path.exists() and not path.is_file():
+            raise ConfigError([Problem("is no plain file", source=str(path))])
         return Script.model_validate_json(path.read_bytes())
     except OSError as error:
         reason = error.strerror or str(error)

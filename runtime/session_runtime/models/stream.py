@@ -5,13 +5,15 @@ How the bytes became chunks is decided in ``reading``.
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from session_runtime.models.base import ModelReply
 from session_runtime.models.call_parts import CallAssembly
 from session_runtime.models.extras import message_extra
 from session_runtime.registry.names import WireNames
 from session_runtime.types import JsonObject, Usage
+
+MAX_TOKENS: Final = 10**12
 
 
 class ReplyAssembly:
@@ -85,8 +87,8 @@ class ReplyAssembly:
 
 
 def read_usage(usage: object) -> Usage | None:
-    """The provider's count of one model call; None if it sent none."""
-    if not isinstance(usage, dict):
+    """The provider's count of one model call; None if it sent none that can be read."""
+    if not isinstance(usage, dict) or not _count(usage.get("prompt_tokens")):
         return None
     prompt = _object(usage.get("prompt_tokens_details"))
     completion = _object(usage.get("completion_tokens_details"))
@@ -133,4 +135,4 @@ def _object(value: object) -> JsonObject:
 
 
 def _count(value: object) -> int:
-    return int(value) if isinstance(value, int | float) and value > 0 else 0
+    return int(value) if isinstance(value, int | float) and 0 < value < MAX_TOKENS else 0

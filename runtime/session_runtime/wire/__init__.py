@@ -11,7 +11,7 @@ from session_runtime.wire.outgoing import (
     result_to_json,
     usage_to_json,
 )
-from session_runtime.wire.strict import parse_json, to_bytes
+from session_runtime.wire.strict import parse_json, strict_json, to_bytes
 from session_runtime.wire.text import printable, well_formed
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "printable",
     "request_from_json",
     "result_to_json",
+    "strict_json",
     "to_bytes",
     "usage_to_json",
     "well_formed",

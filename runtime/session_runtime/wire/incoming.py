@@ -1,11 +1,11 @@
 """Reads asks and messages from parsed JSON; every problem is named at once, with the way out."""
 
-import difflib
 from collections.abc import Callable, Mapping, Set
 from types import MappingProxyType
 from typing import Any, Final, TypeVar, cast, get_args
 
 from session_runtime.errors import RequestError
+from session_runtime.spelling import hint
 from session_runtime.types import (
     NOTHING,
     AskRequest,
@@ -67,9 +67,8 @@ class _Fields:
         for name in self.data:
             if name in known or len(self.problems) > _MAX_PROBLEMS:
                 continue
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
-            self.complain("", f"unknown field {shown(name)}; {hint}")
+            way_out = hint(name, known) or f"known are {', '.join(known)}"
+            self.complain("", f"unknown field {shown(name)}; {way_out}")
 
     def unknown(self, known: Set[str]) -> JsonObject:
         extra = {name: value for name, value in self.data.items() if name not in known}

@@ -14,19 +14,29 @@ async def attached(
 ) -> AsyncIterator[None]:
     """Cancel ``work`` when the client disconnects or ``stop`` is set; it has ended on exit.
 
-    Enter only after the body of the request was read. How ``work`` ended is left to the caller.
+    It is cancelled once: a second time would interrupt what it does to end well. Enter only after
+    the body of the request was read. How ``work`` ended is left to the caller.
     """
     watchers = (
         asyncio.create_task(_disconnected(receive), name="watch client"),
         asyncio.create_task(stop.wait(), name="watch stop"),
     )
+    told = False
+
+    def cancel_work(_: object = None) -> None:
+        nonlocal told
+        if not told:
+            told = True
+            work.cancel()
+
     for watcher in watchers:
-        watcher.add_done_callback(lambda _: work.cancel())
+        watcher.add_done_callback(cancel_work)
     try:
         yield
     finally:
-        for task in (work, *watchers):
-            task.cancel()
+        cancel_work()
+        for watcher in watchers:
+            watcher.cancel()
         await asyncio.wait((work, *watchers))
 
 

@@ -1,6 +1,5 @@
 """The doors to look through: tools, status, health, and the description of the routes."""
 
-import difflib
 from typing import Final
 
 from starlette.datastructures import QueryParams
@@ -8,6 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from session_runtime.errors import RequestError
+from session_runtime.spelling import hint
 from session_runtime.transports.http.answers import error_answer, json_answer
 from session_runtime.transports.http.door import HttpDoor
 from session_runtime.transports.http.openapi import OPENAPI
@@ -71,9 +71,8 @@ def identity_from_query(query: QueryParams) -> Identity | None:
 
 def _check_parameter(name: str, value: str, query: QueryParams) -> None:
     if name not in _TOOLS_PARAMETERS:
-        near = difflib.get_close_matches(name, _TOOLS_PARAMETERS, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"use {', '.join(_TOOLS_PARAMETERS)}"
-        raise RequestError(f"unknown query parameter {name[:100]!r}; {hint}")
+        way_out = hint(name, _TOOLS_PARAMETERS) or f"use {', '.join(_TOOLS_PARAMETERS)}"
+        raise RequestError(f"unknown query parameter {name[:100]!r}; {way_out}")
     if not value.strip():
         raise RequestError(f"the query parameter {name!r} is blank; leave it out or fill it in")
     if name != "role" and len(query.getlist(name)) > 1:

@@ -1,0 +1,61 @@
+"""Pieces of streamed calls, as hostile or careless servers send them."""
+
+from typing import Any
+
+import pytest
+
+from session_runtime.models.call_parts import CallAssembly
+from session_runtime.models.stream import read_usage
+from session_runtime.types import ToolCall
+
+
+def piece(arguments: str, **marks: Any) -> dict[str, Any]:
+    name = marks.pop("name", None)
+    function = {"arguments": arguments} | ({"name": name} if name else {})
+    return {**marks, "function": function}
+
+
+def gathered(*pieces: dict[str, Any]) -> tuple[ToolCall, ...]:
+    assembly = CallAssembly()
+    for each in pieces:
+        assembly.add_piece(each)
+    return assembly.calls(frozenset())
+
+
+@pytest.mark.requirement("ASK-3")
+def test_an_empty_object_in_place_of_nothing_is_replaced_by_the_arguments_that_follow() -> None:
+    calls = gathered(piece("{}", index=0, id="a", name="t"), piece('{"q":1}', index=0))
+    assert calls == (ToolCall("a", "t", '{"q":1}'),)
+    assert gathered(piece("{}", index=0, id="a", name="t")) == (ToolCall("a", "t", "{}"),)
+
+
+@pytest.mark.requirement("ASK-3")
+def test_tens_of_thousands_of_calls_get_ids_of_their_own_in_linear_time() -> None:
+    calls = gathered(*(piece("{}", index=n, name="t") for n in range(60_000)))
+    assert len({call.id for call in calls}) == 60_000
+
+
+@pytest.mark.requirement("ASK-3")
+def test_pieces_by_id_alone_find_their_call_again() -> None:
+    calls = gathered(
+        piece('{"q":', id="a", name="t"),
+        piece('{"q":', id="b", name="t"),
+        piece("1}", id="a"),
+        piece("2}", id="b"),
+    )
+    assert calls == (ToolCall("a", "t", '{"q":1}'), ToolCall("b", "t", '{"q":2}'))
+
+
+@pytest.mark.requirement("ASK-3")
+@pytest.mark.parametrize(
+    "usage",
+    [
+        {},
+        None,
+        {"prompt_tokens": None},
+        {"prompt_tokens": float("inf"), "completion_tokens": float("nan")},
+        {"prompt_tokens": "many"},
+    ],
+)
+def test_a_usage_that_counts_nothing_is_no_usage(usage: object) -> None:
+    assert read_usage(usage) is None
