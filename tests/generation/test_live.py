@@ -8,9 +8,12 @@ import pytest
 from session_runtime.app.runtime import bundled_handlers, read_config
 from session_runtime.config.live import check, put_in_force
 from session_runtime.errors import ConfigError
-from session_runtime.generation import GenerationBuilder, UsagePool
+from session_runtime.generation import Generation, GenerationBuilder, UsagePool
+from session_runtime.handler import HandlerContext
+from session_runtime.local.source import LocalSource
+from session_runtime.models.offline import OfflineModel
 from session_runtime.registry.registry import Registry
-from tests.support import write_config, write_handler
+from tests.support import tool_folder, write_config, write_handler
 
 
 class Door:
@@ -50,6 +53,61 @@ async def test_opening_that_fails_leaves_nothing_in_the_pool() -> None:
     with pytest.raises(OSError, match="no"):
         await pool.acquire("a", failing)
     assert not (await pool.acquire("a", open_door)).closed
+
+
+@pytest.mark.requirement("REL-1a")
+async def test_two_who_want_a_resource_at_once_share_one_opening() -> None:
+    pool: UsagePool[Door] = UsagePool()
+    opened: list[Door] = []
+
+    async def slowly() -> Door:
+        await asyncio.sleep(0)
+        opened.append(Door())
+        return opened[-1]
+
+    first, second = await asyncio.gather(pool.acquire("a", slowly), pool.acquire("a", slowly))
+    assert [first, second] == opened * 2
+    await pool.release("a")
+    assert not first.closed
+    await pool.release("a")
+    assert first.closed
+
+
+@pytest.mark.requirement("REL-1a")
+async def test_an_opening_that_fails_fails_for_all_who_wait_and_is_forgotten() -> None:
+    pool: UsagePool[Door] = UsagePool()
+
+    async def failing() -> Door:
+        await asyncio.sleep(0)
+        raise OSError("no")
+
+    waiting = [pool.acquire("a", failing) for _ in range(3)]
+    outcomes = await asyncio.gather(*waiting, return_exceptions=True)
+    assert [str(outcome) for outcome in outcomes] == ["no"] * 3
+    assert not (await pool.acquire("a", open_door)).closed
+
+
+@pytest.mark.requirement("REL-1a")
+@pytest.mark.parametrize("others", [0, 1])
+async def test_who_is_cancelled_while_waiting_holds_nothing(others: int) -> None:
+    pool: UsagePool[Door] = UsagePool()
+    door, opening, go_on = Door(), asyncio.Event(), asyncio.Event()
+
+    async def slowly() -> Door:
+        opening.set()
+        await go_on.wait()
+        return door
+
+    cancelled, *staying = [
+        asyncio.create_task(pool.acquire("a", slowly)) for _ in range(1 + others)
+    ]
+    await opening.wait()
+    cancelled.cancel()
+    go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await cancelled
+    assert await asyncio.gather(*staying) == [door] * others
+    assert door.closed is (others == 0)
 
 
 def builder() -> GenerationBuilder:
@@ -131,3 +189,76 @@ async def test_closing_waits_for_what_retires(tmp_path: Path) -> None:
     assert building.generations.report() == []
     names = {task.get_name() for task in asyncio.all_tasks()}
     assert not any(name.startswith("close generation") for name in names)
+
+
+@pytest.mark.requirement("REL-1a")
+async def test_two_preparations_at_once_get_numbers_of_their_own(tmp_path: Path) -> None:
+    building = builder()
+    snapshot = read_config(write_config(tmp_path, ""), {})
+    first, second = await asyncio.gather(building.prepare(snapshot), building.prepare(snapshot))
+    second.commit()
+    assert building.generations.current.number == 1
+    first.commit()
+    assert building.generations.current.number == 2
+    await building.generations.aclose()
+
+
+@pytest.mark.requirement("REL-1a")
+async def test_a_resource_that_fails_to_close_is_logged_and_the_others_are_closed_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    tried: list[object] = []
+
+    async def jammed(resource: object) -> None:
+        tried.append(type(resource))
+        raise OSError("jammed")
+
+    for kind in (OfflineModel, LocalSource):
+        monkeypatch.setattr(kind, "aclose", jammed)
+    building = builder()
+    config = write_config(tmp_path, '[models.m]\nwire = "offline"\n')
+    await put_in_force(read_config(config, {}), building)
+    await building.generations.aclose()
+    assert tried == [OfflineModel, LocalSource]
+    assert [record.levelname for record in caplog.records] == ["ERROR", "ERROR"]
+    assert building.generations.report() == []
+
+
+COUNTING = "calls = []\ndef execute(a, c):\n    calls.append(1)\n    return len(calls)\n"
+
+
+async def count(generation: Generation, name: str) -> str:
+    """Call a tool that counts its calls in a variable of its module."""
+    catalog = generation.catalog
+    result = await generation.invoker.invoke(catalog, catalog.lookup(name), {}, HandlerContext())
+    return result.content
+
+
+@pytest.mark.requirement("REL-1a")
+async def test_a_tool_that_nobody_touched_keeps_its_module_and_its_state_across_generations(
+    tmp_path: Path,
+) -> None:
+    for name in ("same", "edited"):
+        write_handler(tmp_path / "tools", name, code=COUNTING)
+    config, building = write_config(tmp_path, tool_folder(tmp_path)), builder()
+    await put_in_force(read_config(config, {}), building)
+    with building.generations.pin() as old:
+        assert [await count(old, name) for name in ("same", "edited")] == ["1", "1"]
+        (tmp_path / "tools" / "edited" / "handler.py").write_text(f"{COUNTING}\n")
+        await check(read_config(config, {}), building)
+        await put_in_force(read_config(config, {}), building)
+        with building.generations.pin() as new:
+            assert [await count(new, name) for name in ("same", "edited")] == ["2", "1"]
+        assert [await count(old, name) for name in ("same", "edited")] == ["3", "2"]
+    with building.generations.pin() as new:
+        assert await count(new, "same") == "4"
+    await building.generations.aclose()
+
+
+async def test_a_builder_whose_generations_were_closed_can_prepare_another(tmp_path: Path) -> None:
+    write_handler(tmp_path / "tools", "same", code=COUNTING)
+    config, building = write_config(tmp_path, tool_folder(tmp_path)), builder()
+    for _ in range(2):
+        await put_in_force(read_config(config, {}), building)
+        assert await count(building.generations.current, "same") == "1"
+        await building.generations.aclose()

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import importlib
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,6 @@ from session_runtime.errors import PermanentError
 from session_runtime.handler import HandlerContext
 from session_runtime.local.loader import Handler
 from session_runtime.local.scan import scan
-from session_runtime.local.threads import Threads
 from tests.support import write_handler
 
 
@@ -26,7 +26,7 @@ def handler(root: Path, code: str, **others: str) -> Handler:
 
 
 async def load(given: Handler) -> Any:
-    return await given.load(Threads(4))
+    return await given.load()
 
 
 async def refusal(given: Handler) -> str:
@@ -67,9 +67,8 @@ async def test_all_who_wait_get_one_import(tmp_path: Path) -> None:
     counting.imports = []  # type: ignore[attr-defined]
     code = "import count_of_imports\ncount_of_imports.imports.append(1)\ndef execute(a, c): ...\n"
     given = handler(tmp_path, code)
-    threads = Threads(4)
     try:
-        loaded = await asyncio.gather(*(given.load(threads) for _ in range(20)))
+        loaded = await asyncio.gather(*(given.load() for _ in range(20)))
         assert counting.imports == [1]
         assert len(set(loaded)) == 1
     finally:
@@ -81,10 +80,9 @@ async def test_an_import_goes_on_when_the_caller_who_started_it_is_cancelled(
     tmp_path: Path,
 ) -> None:
     given = handler(tmp_path, "def execute(args, context):\n    return 1\n")
-    threads = Threads(4)
-    first = asyncio.create_task(given.load(threads))
+    first = asyncio.create_task(given.load())
     await asyncio.sleep(0)
-    second = asyncio.create_task(given.load(threads))
+    second = asyncio.create_task(given.load())
     await asyncio.sleep(0)
     first.cancel()
     assert (await second)({}, HandlerContext()) == 1
@@ -175,4 +173,25 @@ async def test_modules_go_when_nobody_holds_the_handler(tmp_path: Path) -> None:
     assert len(private_modules()) == len(before) + 2
     del given
     assert private_modules() == before
-    assert not [each for each in sys.meta_path if "_StoredModules" in type(each).__name__]
+    assert not [path for path in sys.path_importer_cache if "_handler_" in path]
+
+
+@pytest.mark.requirement("REG-2")
+async def test_an_import_leaves_the_list_of_finders_alone_that_other_threads_walk(
+    tmp_path: Path,
+) -> None:
+    code = "from . import other\nimport sys\nfinders = list(sys.meta_path)\ndef execute(a, c):\n"
+    before = list(sys.meta_path)
+    execute = await load(handler(tmp_path, f"{code}    return finders\n", other=""))
+    assert execute({}, HandlerContext()) == before == sys.meta_path
+
+
+async def test_another_file_can_be_imported_when_the_tool_already_runs(tmp_path: Path) -> None:
+    given = handler(
+        tmp_path,
+        "def execute(args, context):\n    from .words import WORD\n    return WORD\n",
+        words="WORD = 'late'\n",
+    )
+    execute = await load(given)
+    importlib.invalidate_caches()
+    assert execute({}, HandlerContext()) == "late"

@@ -261,3 +261,29 @@ def test_digests_change_with_any_file_of_the_tool_and_with_nothing_else(root: Pa
     after = found_in(root)
     assert after.digest != before.digest
     assert after.tools[0].spec.digest != before.tools[0].spec.digest
+
+
+@pytest.mark.requirement("REG-4")
+def test_a_folder_whose_name_is_no_text_costs_no_other_tool(root: Path) -> None:
+    for name in ("fits_", "differs"):
+        odd = os.fsencode(root) + b"/" + name.strip("_").encode() + b"\xff"
+        write_handler(root, name).rename(os.fsdecode(odd))
+    found = found_in(root)
+    assert names(found) == ["fits_", "good"]
+    assert [(each.name, each.reason) for each in found.quarantined] == [
+        ("differs_", "function.name is 'differs' but the folder says 'differs_': rename one")
+    ]
+
+
+def test_a_file_whose_name_is_no_text_is_code_like_any_other(root: Path) -> None:
+    before = found_in(root).digest
+    Path(os.fsdecode(os.fsencode(root) + b"/good/h\xff.py")).write_text("X = 1\n")
+    found = found_in(root)
+    assert (names(found), found.quarantined) == (["good"], ())
+    assert found.digest != before
+
+
+def test_a_root_whose_name_is_no_text_can_be_scanned(root: Path) -> None:
+    odd = Path(os.fsdecode(os.fsencode(root) + b"\xff"))
+    root.rename(odd)
+    assert names(found_in(odd)) == ["good"]

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from session_runtime.errors import TransientError
 from session_runtime.handler import HandlerContext
 from session_runtime.local.scan import scan
-from session_runtime.local.source import LocalSource
+from session_runtime.local.source import MAX_THREADS, LocalSource
 from session_runtime.local.threads import Threads
 from tests.support import write_handler
 
@@ -170,3 +171,60 @@ async def test_a_cancelled_call_keeps_its_place_until_its_thread_ends() -> None:
     assert not second.done()
     release.set()
     assert await second == "done"
+
+
+@pytest.mark.requirement("REG-2")
+async def test_a_tool_can_be_imported_while_a_plain_one_hangs_in_every_thread(
+    tmp_path: Path,
+) -> None:
+    arrived, release = threading.Semaphore(0), threading.Event()
+
+    def hang() -> None:
+        arrived.release()
+        release.wait()
+
+    source = source_of(
+        tmp_path,
+        plain="def execute(args, context):\n    context.resources['hang']()\n",
+        other="async def execute(args, context):\n    return 'done'\n",
+    )
+    context = HandlerContext(resources={"hang": hang})
+    hanging = [asyncio.create_task(call(source, "plain", context)) for _ in range(MAX_THREADS)]
+    for _ in hanging:
+        await asyncio.to_thread(arrived.acquire)
+    assert await call(source, "other") == "done"
+    release.set()
+    await asyncio.gather(*hanging)
+
+
+async def test_a_call_that_got_no_thread_in_its_time_says_that_all_are_busy() -> None:
+    threads, started, release = Threads(1), threading.Event(), threading.Event()
+
+    def hang() -> None:
+        started.set()
+        release.wait()
+
+    first = asyncio.create_task(threads.run("w", hang))
+    await asyncio.to_thread(started.wait)
+    now = asyncio.get_running_loop().time()
+    with pytest.raises(TransientError, match="all 1 threads for tools are busy"):
+        await threads.run("w", lambda: "ran", now)
+    release.set()
+    await first
+    assert await threads.run("w", lambda: "ran") == "ran"
+
+
+@pytest.mark.requirement("REG-5")
+async def test_a_tool_is_loaded_from_its_first_call_on(tmp_path: Path) -> None:
+    source = source_of(tmp_path, t="def execute(args, context): ...\n")
+    [spec] = await source.list_tools()
+    assert not source.is_loaded(spec)
+    await call(source, "t")
+    assert source.is_loaded(spec)
+
+
+async def test_a_bundled_tool_that_becomes_one_of_a_path_is_listed_as_such(tmp_path: Path) -> None:
+    write_handler(tmp_path, "t")
+    before = LocalSource(scan([], tmp_path, [], []))
+    [spec] = await LocalSource(scan([tmp_path], None, [], []), before).list_tools()
+    assert spec.origin == "handler"

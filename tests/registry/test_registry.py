@@ -52,3 +52,10 @@ async def test_a_reload_keeps_the_numbers_of_unchanged_tools_only() -> None:
     assert calls == {"same": 1, "gone": 0}
     for digest in ("old", "new"):
         assert registry.statistics(spec("edited", digest=digest)).calls == 0
+
+
+@pytest.mark.requirement("REG-5")
+def test_the_last_error_holds_no_secret_of_a_caller() -> None:
+    registry, tool = Registry(), spec("t")
+    registry.record(tool, 0.1, 'key: must be short, got "sk-abcdefgh12345678"', imported=True)
+    assert registry.statistics(tool).last_error == 'key: must be short, got "***"'

@@ -27,10 +27,13 @@ async def nothing(arguments: Mapping[str, Any], context: HandlerContext) -> None
 
 
 class FunctionSource:
-    """A tool source that runs the given functions."""
+    """A tool source that runs the given functions; ``loaded`` is what it says of each."""
 
-    def __init__(self, source_id: str, tools: Mapping[ToolSpec, Function]) -> None:
+    def __init__(
+        self, source_id: str, tools: Mapping[ToolSpec, Function], loaded: bool = True
+    ) -> None:
         self._id = source_id
+        self._loaded = loaded
         self._tools = {replace(each, source_id=source_id): run for each, run in tools.items()}
         self._by_name = {each.name: run for each, run in self._tools.items()}
 
@@ -40,6 +43,9 @@ class FunctionSource:
 
     async def list_tools(self) -> tuple[ToolSpec, ...]:
         return tuple(sorted(self._tools, key=lambda each: each.name))
+
+    def is_loaded(self, spec: ToolSpec) -> bool:
+        return self._loaded
 
     async def call(
         self, spec: ToolSpec, arguments: Mapping[str, Any], context: HandlerContext

@@ -123,3 +123,12 @@ def test_searches_errors_and_invented_names_are_redacted() -> None:
     assert secret not in text
     assert '"query": "find ***"' in text
     assert "wrong key ***" in text
+
+
+@pytest.mark.requirement("OPS-1a")
+def test_what_a_provider_names_is_redacted_and_bounded() -> None:
+    call = record_call(replace(RESULT, call_id="sk-abcdefgh12345678"), None)
+    turn = TurnRecord(1, (), 0, 1, 0.5, 0.2, Usage(), "x" * 100_000, (call,))
+    [data] = record_to_json(replace(RECORD, turns=(turn,)))["turns"]
+    assert data["calls"][0]["call_id"] == "***"
+    assert len(data["finish_reason"]) < 5_000

@@ -7,12 +7,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
 from session_runtime.trace import sink as sink_module
 from session_runtime.trace.record import AskRecord
 from session_runtime.trace.sink import TraceSink
+from session_runtime.types import Identity
 from tests.trace.test_record import RECORD
 
 LINE_BYTES = 600  # more than half a record, less than a whole one
@@ -145,8 +147,21 @@ async def test_recovery_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture
     assert "1 records were lost" in caplog.text
 
 
+async def test_a_record_that_is_no_json_data_is_told_once_and_costs_itself_alone(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path, user = tmp_path / "trace.jsonl", uuid4()
+    odd = replace(RECORD, identity=Identity(user=user))  # type: ignore[arg-type]
+    async with opened(path) as sink:
+        for record in (numbered(0), odd, odd, numbered(1)):
+            sink.write(record)
+    assert (ids(path), sink.dropped) == (["a0", "a1"], 2)
+    [told] = caplog.messages
+    assert told.startswith("the trace of ask a1 is lost (TypeError: ")
+
+
 async def test_a_disk_that_hangs_fills_the_queue_and_never_blocks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     hanging, reached = threading.Event(), queue.SimpleQueue[None]()
 
@@ -162,6 +177,9 @@ async def test_a_disk_that_hangs_fills_the_queue_and_never_blocks(
         for number in range(1, 6):
             sink.write(numbered(number))
         assert sink.dropped == 3
+        assert caplog.messages == [
+            "traces are lost: 2 wait for a slow disk; more like it are counted, not told"
+        ]
         hanging.set()
     assert ids(tmp_path / "trace.jsonl") == ["a0", "a1", "a2"]
 

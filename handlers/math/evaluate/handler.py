@@ -21,6 +21,7 @@ _ROUNDED_DIGITS = 15
 
 _PLAIN_NUMBER = re.compile(r"(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?", re.ASCII)
 _GROUPED_NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d*)?(?![\d,])", re.ASCII)
+_MAYBE_GROUPED = re.compile(r"(\d{1,3}),(\d{3})(?!\d)", re.ASCII)
 _WORD = re.compile(r"[a-z]\w*", re.ASCII)
 _OPERATOR = re.compile(r"\*\*|//|[-+*/%^]")
 _OTHER_SIGNS = str.maketrans(
@@ -38,7 +39,8 @@ async def execute(args: dict[str, Any], context: HandlerContext) -> str:
 class _Parser:
     """Reads one expression from left to right; ``position`` is the next character.
 
-    ``in_call`` tells that a comma separates arguments here, and not thousands.
+    ``in_call`` tells that a comma separates arguments here, and not thousands; what could be either
+    is refused.
     """
 
     given: str
@@ -105,14 +107,24 @@ class _Parser:
         if self._next() == "(":
             (value,) = self._arguments(in_call=False)
             return value
-        grouped = None if self.in_call else _GROUPED_NUMBER.match(self.text, self.position)
-        if found := grouped or _PLAIN_NUMBER.match(self.text, self.position):
+        if found := self._number():
             self.position = found.end()
             return _literal(found[0].replace(",", ""))
         if found := _WORD.match(self.text, self.position):
             self.position = found.end()
             return self._named(found[0])
         raise self._unexpected()
+
+    def _number(self) -> re.Match[str] | None:
+        plain = _PLAIN_NUMBER.match(self.text, self.position)
+        if not self.in_call:
+            return _GROUPED_NUMBER.match(self.text, self.position) or plain
+        if found := _MAYBE_GROUPED.match(self.text, self.position):
+            raise ToolError(
+                f"{found[0]!r} can be one number or two values here: write {found[1]}{found[2]} or "
+                f"{found[1]}, {found[2]}."
+            )
+        return plain
 
     def _named(self, name: str) -> Number:
         if self._next() != "(":

@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import json
+import logging
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -14,7 +15,13 @@ from session_runtime.config.load import ConfigSnapshot
 from session_runtime.config.models import ModelProfile
 from session_runtime.config.settings import Settings, default_profile, profiles
 from session_runtime.generation.live import Generations, UsagePool
-from session_runtime.generation.state import Generation, Loader, PermittedLists, Profile
+from session_runtime.generation.state import (
+    NOT_IN_FORCE,
+    Generation,
+    Loader,
+    PermittedLists,
+    Profile,
+)
 from session_runtime.generation.warnings import unreachable_names
 from session_runtime.local.scan import Scan, scan
 from session_runtime.local.source import LocalSource
@@ -26,10 +33,12 @@ from session_runtime.registry.names import build_wire_names, meets_tool_search
 from session_runtime.registry.policy import compile_policy
 from session_runtime.registry.registry import Registry
 from session_runtime.registry.schema import compile_schema
-from session_runtime.registry.spec import ToolSource, ToolSpec
+from session_runtime.registry.spec import ToolSpec
 from session_runtime.search import FieldWeights, build_index, tool_search_spec
 
 TOOL_FRAME_CHARS = 60
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +64,8 @@ class GenerationBuilder:
     def __init__(self, registry: Registry, bundled: Path) -> None:
         self._registry = registry
         self._bundled = bundled
-        self._sources: UsagePool[ToolSource] = UsagePool()
+        self._sources: UsagePool[LocalSource] = UsagePool()
+        self._in_force: LocalSource | None = None
         self._models: UsagePool[Model] = UsagePool()
         self.generations = Generations(self.let_go)
 
@@ -67,17 +77,22 @@ class GenerationBuilder:
         return PreparedGeneration(generation, self._publish, self.let_go)
 
     async def let_go(self, generation: Generation) -> None:
-        """Release the shared resources that a generation held."""
-        for key in generation.held_models:
-            await self._models.release(key)
-        for key in generation.held_sources:
-            await self._sources.release(key)
+        """Release all shared resources that a generation held; one that fails to close is logged."""
+        releases = [
+            *map(self._models.release, generation.held_models),
+            *map(self._sources.release, generation.held_sources),
+        ]
+        for outcome in await asyncio.gather(*releases, return_exceptions=True):
+            if isinstance(outcome, BaseException):
+                _log.error("a resource of a generation failed to close", exc_info=outcome)
 
     async def _build(self, snapshot: ConfigSnapshot, undo: AsyncExitStack) -> Generation:
         settings = snapshot.settings
         found = await asyncio.to_thread(_scan, settings, self._bundled)
         source_key = f"handlers:{found.digest}"
-        source = await self._sources.acquire(source_key, lambda: _open_handlers(found))
+        source = await self._sources.acquire(
+            source_key, partial(_open_handlers, found, self._in_force)
+        )
         undo.push_async_callback(self._sources.release, source_key)
         catalog = await build_catalog([source], found.quarantined, found.checks)
         opened, model_keys = await self._open_profiles(settings, catalog, undo)
@@ -86,7 +101,7 @@ class GenerationBuilder:
         loader = tool_search_spec(settings.skills.tool_search_max_results)
         tokens = {spec.name: _schema_tokens(spec) for spec in (*catalog.specs, loader)}
         return Generation(
-            number=self.generations.next_number,
+            number=NOT_IN_FORCE,
             digest=_digest(snapshot, catalog),
             snapshot=snapshot,
             catalog=catalog,
@@ -100,6 +115,7 @@ class GenerationBuilder:
             invoker=Invoker(
                 self._registry, settings.handlers.timeout_s, settings.ask.max_result_chars
             ),
+            handlers=source,
             held_models=model_keys,
             held_sources=(source_key,),
             warnings=(*found.warnings, *unreachable_names(settings, index)),
@@ -107,6 +123,7 @@ class GenerationBuilder:
 
     def _publish(self, generation: Generation) -> None:
         self.generations.publish(generation)
+        self._in_force = generation.handlers
         self._registry.retain(generation.catalog)
 
     async def _open_profiles(
@@ -141,8 +158,8 @@ def _scan(settings: Settings, bundled: Path) -> Scan:
     )
 
 
-async def _open_handlers(found: Scan) -> ToolSource:
-    return LocalSource(found)
+async def _open_handlers(found: Scan, previous: LocalSource | None) -> LocalSource:
+    return LocalSource(found, previous)
 
 
 async def _open_model(name: str, profile: ModelProfile) -> Model:

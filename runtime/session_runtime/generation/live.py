@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, Protocol, TypeVar
 
 from session_runtime.generation.state import Generation
@@ -22,28 +22,52 @@ class Closable(Protocol):
 R = TypeVar("R", bound=Closable)
 
 
+@dataclass(slots=True, eq=False)
+class _Shared(Generic[R]):
+    """A resource that is opened or open, and how many hold it or wait for it."""
+
+    opening: asyncio.Future[R]
+    holders: int = 0
+
+    @property
+    def failed(self) -> bool:
+        """Whether opening it ended without a resource."""
+        if not self.opening.done():
+            return False
+        return self.opening.cancelled() or self.opening.exception() is not None
+
+
 class UsagePool(Generic[R]):
-    """Resources shared between generations by key, closed by the last holder."""
+    """Resources shared between generations by key, opened once and closed by the last holder."""
 
     def __init__(self) -> None:
-        self._held: dict[str, tuple[R, int]] = {}
+        self._held: dict[str, _Shared[R]] = {}
 
     async def acquire(self, key: str, open_it: Callable[[], Awaitable[R]]) -> R:
-        """The resource of ``key``, opened if nobody holds it yet."""
-        if key not in self._held:
-            self._held[key] = (await open_it(), 0)
-        resource, holders = self._held[key]
-        self._held[key] = (resource, holders + 1)
-        return resource
+        """The resource of ``key``, opened if nobody holds it yet; a failure is not kept."""
+        shared = self._held.get(key)
+        if shared is None:
+            shared = self._held[key] = _Shared(asyncio.ensure_future(open_it()))
+        shared.holders += 1
+        try:
+            return await asyncio.shield(shared.opening)
+        except BaseException:
+            await self._leave(key, shared)
+            raise
 
     async def release(self, key: str) -> None:
         """Let go once; closes the resource when nobody is left."""
-        resource, holders = self._held[key]
-        if holders > 1:
-            self._held[key] = (resource, holders - 1)
+        await self._leave(key, self._held[key])
+
+    async def _leave(self, key: str, shared: _Shared[R]) -> None:
+        shared.holders -= 1
+        if (shared.failed or not shared.holders) and self._held.get(key) is shared:
+            del self._held[key]
+        if shared.holders:
             return
-        del self._held[key]
-        await resource.aclose()
+        await asyncio.wait({shared.opening})
+        if not shared.failed:
+            await shared.opening.result().aclose()
 
 
 @dataclass(slots=True)
@@ -76,9 +100,9 @@ class Generations:
         """The number that the next committed generation has."""
         return self._current.generation.number + 1 if self._current is not None else 1
 
-    def publish(self, generation: Generation) -> None:
-        """Swap: new asks get ``generation``; the old one lives until its last ask ends."""
-        old = self._current
+    def publish(self, prepared: Generation) -> None:
+        """Number and swap: new asks get ``prepared``; the old one lives until its last ask ends."""
+        old, generation = self._current, replace(prepared, number=self.next_number)
         now = asyncio.get_running_loop().time()
         self._current = self._live[generation.number] = _Live(generation, now)
         if old is not None:

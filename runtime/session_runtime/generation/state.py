@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from session_runtime.config.load import ConfigSnapshot
 from session_runtime.config.models import ModelProfile
 from session_runtime.config.settings import Settings
+from session_runtime.local.source import LocalSource
 from session_runtime.models.base import Model
 from session_runtime.registry.catalog import Catalog
 from session_runtime.registry.invoke.pipeline import Invoker
@@ -17,6 +18,7 @@ from session_runtime.registry.spec import ToolSpec
 from session_runtime.search import SearchIndex
 
 MASKS_KEPT = 64
+NOT_IN_FORCE = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,9 @@ class PermittedLists:
 class Generation:
     """One configuration in force; everything in it is shared and read-only.
 
-    ``schema_tokens`` estimates what each tool's schema costs in a request, in tokens; ``held_models``
+    ``number`` counts from 1 and is given when it comes into force; until then it is ``NOT_IN_FORCE``.
+    ``schema_tokens`` estimates what each tool's schema costs in a request, in tokens; ``handlers`` is
+    the source whose imported code the next generation takes over (REL-7); ``held_models``
     and ``held_sources`` are the keys of the shared resources that it keeps open; ``warnings`` tell
     operators what was configured without effect.
     """
@@ -102,6 +106,7 @@ class Generation:
     schema_tokens: Mapping[str, int]
     permitted: PermittedLists
     invoker: Invoker
+    handlers: LocalSource
     held_models: tuple[str, ...]
     held_sources: tuple[str, ...]
     warnings: tuple[str, ...]

@@ -4,7 +4,6 @@ The text that was read at the scan is what runs, whatever stands in the folder b
 """
 
 import asyncio
-import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
@@ -12,7 +11,7 @@ import logging
 import sys
 import traceback
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -22,7 +21,7 @@ from session_runtime.errors import PermanentError
 from session_runtime.handler import HandlerContext
 from session_runtime.local.folders import CODE
 from session_runtime.local.scan import LocalTool
-from session_runtime.local.threads import Threads
+from session_runtime.local.threads import in_thread
 
 Execute = Callable[[dict[str, Any], HandlerContext], object]
 
@@ -44,19 +43,24 @@ class Handler:
         self._importing: asyncio.Task[Execute] | None = None
         weakref.finalize(self, _forget, self._module_name).atexit = False
 
-    async def load(self, threads: Threads) -> Execute:
+    @property
+    def is_loaded(self) -> bool:
+        """Whether the import is done."""
+        return self._execute is not None
+
+    async def load(self) -> Execute:
         """Give the tool's function; PermanentError ``tool.import_failed`` names file and line."""
         if self._execute is not None:
             return self._execute
         if self._importing is None:
             name = f"import of {self.tool.spec.name}"
-            self._importing = asyncio.create_task(self._import(threads, name), name=name)
+            self._importing = asyncio.create_task(self._import(name), name=name)
         return await asyncio.shield(self._importing)
 
-    async def _import(self, threads: Threads, name: str) -> Execute:
+    async def _import(self, name: str) -> Execute:
         try:
             work = partial(import_execute, self.tool, self._module_name)
-            self._execute = await threads.run(name, work)
+            self._execute = await in_thread(name, work)
             return self._execute
         except PermanentError as error:
             _log.warning("tool %s: %s", self.tool.spec.name, error)
@@ -68,25 +72,41 @@ class Handler:
 def import_execute(tool: LocalTool, module_name: str) -> Execute:
     """Run a tool's stored ``handler.py`` under ``module_name`` and give its ``execute``.
 
-    The other Python files of its folder can be imported relatively, at the top of ``handler.py``:
-    ``from . import other`` or ``from .other import name``. Raises PermanentError with the code
-    ``tool.import_failed`` and leaves no half module behind.
+    The other Python files of its folder can be imported relatively: ``from . import other`` or
+    ``from .other import name``. Raises PermanentError with the code ``tool.import_failed`` and
+    leaves no half module behind.
     """
-    finder = _StoredModules(tool, module_name)
-    sys.meta_path.insert(0, finder)
     try:
-        module = importlib.import_module(module_name)
+        module = _run_module(tool, module_name)
     except BaseException as error:
         _forget(module_name)
         raise _import_failed(tool, _place_of(error, tool.folder)) from error
-    finally:
-        sys.meta_path.remove(finder)
     execute = vars(module).get(_ENTRY)
     if not callable(execute):
         _forget(module_name)
         raise _import_failed(tool, f"{CODE} has no function {_ENTRY}(args, context)")
     checked: Execute = execute
     return checked
+
+
+def _run_module(tool: LocalTool, module_name: str) -> ModuleType:
+    """Run ``handler.py`` as a package whose search path leads to the stored files alone.
+
+    Python looks up who answers for a search path in a dict, where one more entry disturbs no import
+    of another thread; a list of finders would be walked by them while it changes.
+    """
+    search_path = _search_path(module_name)
+    sys.path_importer_cache[search_path] = _StoredModules(tool)
+    location = tool.folder / CODE
+    code = _StoredCode(tool.code[CODE], location)
+    spec = importlib.util.spec_from_file_location(
+        module_name, location, loader=code, submodule_search_locations=[search_path]
+    )
+    assert spec is not None  # there is a loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module_name] = module
+    code.exec_module(module)
+    return module
 
 
 def _import_failed(tool: LocalTool, why: str) -> PermanentError:
@@ -107,36 +127,34 @@ def _place_of(error: BaseException, folder: Path) -> str:
     return f"{own[-1] if own else ''}{type(error).__name__}: {error}"
 
 
+def _search_path(module_name: str) -> str:
+    return f"/{module_name}"  # absolute, or Python takes it for out of date
+
+
 def _forget(module_name: str) -> None:
+    sys.path_importer_cache.pop(_search_path(module_name), None)
     for name in list(sys.modules):
         if name == module_name or name.startswith(f"{module_name}."):
             sys.modules.pop(name, None)
 
 
-class _StoredModules(importlib.abc.MetaPathFinder):
-    """Finds ``handler.py`` under the private name of a tool, and its neighbours below that name."""
+class _StoredModules(importlib.abc.PathEntryFinder):
+    """Finds the neighbours of a tool's ``handler.py`` among the files that were read with it."""
 
-    def __init__(self, tool: LocalTool, module_name: str) -> None:
+    def __init__(self, tool: LocalTool) -> None:
         self._tool = tool
-        self._module_name = module_name
 
     def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+        self, fullname: str, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        """Answer for the modules of this tool only."""
-        del path, target
-        parent, _, last = fullname.rpartition(".")
-        is_handler = fullname == self._module_name
-        file = CODE if is_handler else f"{last}.py"
-        if not (is_handler or parent == self._module_name) or file not in self._tool.code:
+        """Answer for ``<package>.<name>`` if there was a file ``<name>.py``."""
+        del target
+        file = f"{fullname.rpartition('.')[2]}.py"
+        if file not in self._tool.code:
             return None
         location = self._tool.folder / file
-        return importlib.util.spec_from_file_location(
-            fullname,
-            location,
-            loader=_StoredCode(self._tool.code[file], location),
-            submodule_search_locations=[] if is_handler else None,
-        )
+        loader = _StoredCode(self._tool.code[file], location)
+        return importlib.util.spec_from_file_location(fullname, location, loader=loader)
 
 
 class _StoredCode(importlib.abc.Loader):

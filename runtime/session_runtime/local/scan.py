@@ -4,6 +4,7 @@ Which folder is which tool is decided in ``folders``; when code of them runs, in
 """
 
 import hashlib
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -177,14 +178,14 @@ def _spec(folder: ToolFolder, manifest: Manifest, files: Mapping[str, bytes]) ->
 def _digest(name: str, files: Mapping[str, bytes]) -> str:
     hasher = hashlib.blake2b(name.encode(), digest_size=16)
     for file, content in sorted(files.items()):
-        hasher.update(f"\0{file}\0{len(content)}\0".encode() + content)
+        hasher.update(b"\0%b\0%d\0%b" % (os.fsencode(file), len(content), content))
     return hasher.hexdigest()
 
 
 def _digest_of(tools: Iterable[LocalTool]) -> str:
     hasher = hashlib.blake2b(digest_size=16)
     for tool in tools:
-        hasher.update(f"{tool.folder}\0{tool.spec.digest}\0".encode())
+        hasher.update(b"%b\0%b\0" % (os.fsencode(tool.folder), tool.spec.digest.encode()))
     return hasher.hexdigest()
 
 

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any, Final, ParamSpec
 
 from session_runtime.handler import HandlerContext
@@ -41,16 +42,23 @@ class LocalSource:
         """List the tools, sorted by name."""
         return tuple(handler.tool.spec for handler in self.handlers.values())
 
+    def is_loaded(self, spec: ToolSpec) -> bool:
+        """Whether the tool's code is imported."""
+        return self.handlers[spec.name].is_loaded
+
     async def call(
         self, spec: ToolSpec, arguments: Mapping[str, Any], context: HandlerContext
     ) -> object:
-        """Import the tool if this is its first call, and run it: a plain function in a thread."""
-        execute = await self.handlers[spec.name].load(self._threads)
+        """Import the tool if this is its first call, and run it: a plain function in a thread.
+
+        Only plain functions share the threads: however many of them hang, others can be imported.
+        """
+        execute = await self.handlers[spec.name].load()
         values, safe_context = dict(arguments), _for_any_thread(context)
         if inspect.iscoroutinefunction(execute):
             return await execute(values, safe_context)
         result = await self._threads.run(
-            f"tool {spec.name}", partial(execute, values, safe_context)
+            f"tool {spec.name}", partial(execute, values, safe_context), context.deadline
         )
         return await result if inspect.isawaitable(result) else result
 
@@ -61,9 +69,12 @@ class LocalSource:
 
 def _handler(tool: LocalTool, known: Mapping[str, Handler]) -> Handler:
     old = known.get(tool.spec.name)
-    if old is None or old.tool.spec.digest != tool.spec.digest or old.tool.folder != tool.folder:
-        return Handler(tool)
-    return old
+    return old if old is not None and _kept(old.tool) == _kept(tool) else Handler(tool)
+
+
+def _kept(tool: LocalTool) -> tuple[str, Path, str]:
+    """What must be equal for a tool to keep its code and its spec."""
+    return tool.spec.digest, tool.folder, tool.spec.origin
 
 
 def _for_any_thread(context: HandlerContext) -> HandlerContext:

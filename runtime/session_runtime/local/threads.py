@@ -7,6 +7,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
+from session_runtime.errors import TransientError
+
 T = TypeVar("T")
 
 
@@ -14,41 +16,64 @@ class Threads:
     """At most ``limit`` functions at once, each in a thread named after its work.
 
     A thread cannot be stopped: when its caller is cancelled, the function runs on, keeps its place,
-    and its result is dropped. Threads are daemons, so that a hung one cannot hold up the end of the
-    process, as the threads of an executor would.
+    and its result is dropped.
     """
 
     def __init__(self, limit: int) -> None:
+        self._limit = limit
         self._places = asyncio.Semaphore(limit)
 
-    async def run(self, name: str, function: Callable[[], T]) -> T:
-        """Give what ``function`` returns or raises, waiting for a free place first."""
-        await self._places.acquire()
-        loop = asyncio.get_running_loop()
-        outcome: asyncio.Future[T] = loop.create_future()
-        context = contextvars.copy_context()
+    async def run(self, name: str, function: Callable[[], T], deadline: float | None = None) -> T:
+        """Give what ``function`` returns or raises, waiting for a free place first.
 
-        def work() -> None:
-            settle: Callable[[], None]
-            try:
-                settle = partial(_give, outcome, context.run(function))
-            except BaseException as error:  # noqa: BLE001 - it is raised again where the caller waits
-                settle = partial(_raise, outcome, error)
-            try:
-                loop.call_soon_threadsafe(self._finish, settle)
-            except RuntimeError:
-                pass  # the loop is closed: nobody waits any more
-
+        TransientError ``tool.no_thread`` tells that none became free before ``deadline``, on the
+        clock of the loop: the function did not run. It takes the place of a cancellation that comes
+        when the time is up.
+        """
+        await self._take_place(deadline)
         try:
-            threading.Thread(target=work, name=name, daemon=True).start()
+            outcome = in_thread(name, function)
         except RuntimeError:
             self._places.release()
             raise
-        return await outcome
+        outcome.add_done_callback(lambda _: self._places.release())
+        return await asyncio.shield(outcome)
 
-    def _finish(self, settle: Callable[[], None]) -> None:
-        self._places.release()
-        settle()
+    async def _take_place(self, deadline: float | None) -> None:
+        try:
+            async with asyncio.timeout_at(deadline):
+                await self._places.acquire()
+        except (TimeoutError, asyncio.CancelledError):
+            if deadline is None or asyncio.get_running_loop().time() < deadline:
+                raise
+            raise TransientError(
+                f"all {self._limit} threads for tools are busy", code="tool.no_thread"
+            ) from None
+
+
+def in_thread(name: str, function: Callable[[], T]) -> asyncio.Future[T]:
+    """Start a thread of this name; the future gets what ``function`` returns or raises.
+
+    The thread is a daemon, so that a hung one cannot hold up the end of the process, as the threads
+    of an executor would.
+    """
+    loop = asyncio.get_running_loop()
+    outcome: asyncio.Future[T] = loop.create_future()
+    context = contextvars.copy_context()
+
+    def work() -> None:
+        settle: Callable[[], None]
+        try:
+            settle = partial(_give, outcome, context.run(function))
+        except BaseException as error:  # noqa: BLE001 - it is raised again where the caller waits
+            settle = partial(_raise, outcome, error)
+        try:
+            loop.call_soon_threadsafe(settle)
+        except RuntimeError:
+            pass  # the loop is closed: nobody waits any more
+
+    threading.Thread(target=work, name=name, daemon=True).start()
+    return outcome
 
 
 def _give(outcome: asyncio.Future[T], result: T) -> None:

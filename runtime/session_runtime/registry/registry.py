@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from session_runtime.registry.catalog import Catalog
 from session_runtime.registry.spec import ToolSpec
+from session_runtime.trace.redact import redact_text
 from session_runtime.types import JsonObject
 
 
@@ -11,7 +12,8 @@ from session_runtime.types import JsonObject
 class ToolStatistics:
     """What is known of one tool; durations in seconds, ``last_error`` empty if there was none.
 
-    ``imported`` tells that the tool's own code was reached at least once.
+    ``last_error`` holds no secret: its text may come from the arguments of any caller. ``imported``
+    tells that the tool's code was there to be run at the end of a call.
     """
 
     calls: int = 0
@@ -57,7 +59,7 @@ class Registry:
             failed=old.failed + (error is not None),
             total_s=old.total_s + duration_s,
             last_s=duration_s,
-            last_error=old.last_error if error is None else error,
+            last_error=old.last_error if error is None else redact_text(error),
             imported=old.imported or imported,
         )
 

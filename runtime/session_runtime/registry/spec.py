@@ -61,7 +61,8 @@ class ToolSource(Protocol):
     ``list_tools`` is called once per preparation and returns specs sorted by name. ``call`` runs
     one tool with checked arguments and returns whatever the tool returned; it raises TransientError
     or PermanentError (only classifying; retry lives elsewhere), or the tool's own exception, and
-    lets CancelledError through. ``aclose`` is called once, after the last ask that may call has
+    lets CancelledError through. An import that fails is a PermanentError ``tool.import_failed`` and is
+    tried again at the next call. ``aclose`` is called once, after the last ask that may call has
     ended.
     """
 
@@ -71,6 +72,9 @@ class ToolSource(Protocol):
 
     async def list_tools(self) -> tuple[ToolSpec, ...]:
         """All usable tools of this source, sorted by name."""
+
+    def is_loaded(self, spec: ToolSpec) -> bool:
+        """Whether the tool's code is there to be run; until then no call has reached it."""
 
     async def call(
         self, spec: ToolSpec, arguments: Mapping[str, Any], context: HandlerContext

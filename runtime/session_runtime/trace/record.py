@@ -115,7 +115,7 @@ def record_call(
 ) -> CallRecord:
     """Keep of a call what may be kept: redacted arguments, the result's digest and size."""
     return CallRecord(
-        call_id=result.call_id,
+        call_id=redact_text(result.call_id),
         name=redact_text(result.name),
         arguments=None if arguments is None else redact(arguments),
         status=result.status,
@@ -130,7 +130,7 @@ def record_call(
 
 
 def record_to_json(record: AskRecord) -> dict[str, Any]:
-    """One line of the trace as plain data; every free text in it is redacted."""
+    """One line of the trace as plain data; all that models, tools and errors say is redacted."""
     return {
         "ask_id": record.ask_id,
         "started_at": record.started_at,
@@ -161,7 +161,7 @@ def _turn_to_json(turn: TurnRecord) -> dict[str, Any]:
         "model_s": _seconds(turn.model_s),
         "tools_s": _seconds(turn.tools_s),
         "usage": usage_to_json(turn.usage),
-        "finish_reason": turn.finish_reason,
+        "finish_reason": None if turn.finish_reason is None else redact_text(turn.finish_reason),
         "calls": [_call_to_json(call) for call in turn.calls],
     }
 

@@ -33,18 +33,23 @@ class TraceSink:
         self._max_queued = max_queued
         self._queue: queue.SimpleQueue[AskRecord | None] = queue.SimpleQueue()
         self._overflowed = 0
+        self._unusable = 0
         self._closed = False
         self._thread = threading.Thread(target=self._run, name="trace-writer", daemon=True)
         self._thread.start()
 
     @property
     def dropped(self) -> int:
-        """Records that were not written: the queue was full, the disk refused, or it was closed."""
-        return self._overflowed + self._file.failed
+        """Records that were not written.
+
+        The queue was full, the sink closed, the record no JSON data, or the disk refused.
+        """
+        return self._overflowed + self._unusable + self._file.failed
 
     def write(self, record: AskRecord) -> None:
         """Queue one record; returns at once, and drops the record if the writer is far behind."""
         if self._closed or self._queue.qsize() >= self._max_queued:
+            self._tell_overflow()
             self._overflowed += 1
         else:
             self._queue.put(record)
@@ -60,8 +65,31 @@ class TraceSink:
 
     def _run(self) -> None:
         while (record := self._queue.get()) is not None:
-            self._file.append(to_bytes(record_to_json(record)) + b"\n")
+            line = self._line(record)
+            if line is not None:
+                self._file.append(line)
         self._file.close()
+
+    def _line(self, record: AskRecord) -> bytes | None:
+        try:
+            return to_bytes(record_to_json(record)) + b"\n"
+        except Exception as error:  # noqa: BLE001 - no record may end the thread that writes all others
+            if not self._unusable:
+                _log.error(
+                    "the trace of ask %s is lost (%s: %s); more like it are counted, not told",
+                    record.ask_id,
+                    type(error).__name__,
+                    error,
+                )
+            self._unusable += 1
+            return None
+
+    def _tell_overflow(self) -> None:
+        if not self._overflowed and not self._closed:
+            _log.error(
+                "traces are lost: %d wait for a slow disk; more like it are counted, not told",
+                self._max_queued,
+            )
 
 
 class _TraceFile:

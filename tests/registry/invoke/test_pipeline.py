@@ -1,6 +1,7 @@
 """Whatever a tool does, the caller gets one result in words; only its own cancellation passes."""
 
 import asyncio
+import threading
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 
 from session_runtime.errors import BusyError, PermanentError, ToolError, TransientError
 from session_runtime.handler import HandlerContext
+from session_runtime.local.threads import Threads
 from session_runtime.registry.catalog import build_catalog
 from session_runtime.registry.invoke.pipeline import Invoker
 from session_runtime.registry.registry import Registry, ToolStatistics
@@ -27,11 +29,12 @@ async def invoke(
     parameters: JsonObject = ANYTHING,
     registry: Registry | None = None,
     timeout_s: float = 60,
+    loaded: bool = True,
     **changes: Any,
 ) -> ToolResult:
     """Call one tool ``t`` that does ``run``."""
     tool = spec("t", parameters, **changes)
-    source = FunctionSource("here", {tool: run})
+    source = FunctionSource("here", {tool: run}, loaded)
     catalog = await build_catalog([source])
     invoker = Invoker(registry or Registry(), timeout_s, 100, grace_s=SOON_S)
     return await invoker.invoke(catalog, catalog.lookup("t"), arguments, context)
@@ -149,7 +152,13 @@ class Unspeakable(Exception):
         (
             PermanentError("its code is broken", code="tool.import_failed"),
             "tool.import_failed",
-            "t failed: its code is broken. Trying again will not help.",
+            "t was not run: its code is broken. The import will be tried again at the next call; it "
+            "will fail again until the file is fixed.",
+        ),
+        (
+            PermanentError("it has no such page", code="mcp.refused"),
+            "mcp.refused",
+            "t failed: it has no such page. Trying again will not help.",
         ),
         (
             ExceptionGroup("all", [ToolError("Inner words.")]),
@@ -308,13 +317,67 @@ async def test_every_call_is_counted_whatever_became_of_it() -> None:
 
 
 @pytest.mark.requirement("REG-5")
-@pytest.mark.parametrize(
-    ("error", "imported"),
-    [(PermanentError("broken", code="tool.import_failed"), False), (ValueError(), True)],
-)
-async def test_a_tool_counts_as_imported_once_its_own_code_was_reached(
-    error: Exception, imported: bool
+@pytest.mark.parametrize("loaded", [True, False])
+@pytest.mark.parametrize("late_s", [60, -1])
+async def test_a_tool_counts_as_imported_if_its_source_has_its_code(
+    loaded: bool, late_s: float
 ) -> None:
     registry = Registry()
-    await invoke(raising(error), registry=registry)
-    assert registry.statistics(spec("t")).imported is imported
+    context = HandlerContext(deadline=asyncio.get_running_loop().time() + late_s)
+    await invoke(raising(ValueError()), context=context, registry=registry, loaded=loaded)
+    assert registry.statistics(spec("t")).imported is loaded
+
+
+@pytest.mark.requirement("REG-5")
+async def test_a_call_cancelled_during_the_import_does_not_count_as_imported() -> None:
+    registry, importing = Registry(), asyncio.Event()
+
+    async def run(arguments: Mapping[str, Any], context: HandlerContext) -> object:
+        importing.set()
+        return await asyncio.Event().wait()
+
+    call = asyncio.create_task(invoke(run, registry=registry, loaded=False))
+    await importing.wait()
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    after = registry.statistics(spec("t"))
+    assert after == ToolStatistics(1, 0, 1, after.total_s, after.last_s, "cancelled")
+
+
+@pytest.mark.requirement("ASK-4")
+async def test_a_call_whose_time_ends_during_the_import_did_not_run() -> None:
+    assert told(await invoke(hang, timeout_s=SOON_S, loaded=False)) == (
+        "error",
+        "tool.timeout",
+        "t was not run: it could not begin within 0.01 s. Trying again later may help.",
+    )
+
+
+@pytest.mark.requirement("ASK-4")
+@pytest.mark.parametrize("callers", [1, 500])
+async def test_calls_that_never_got_a_thread_are_told_that_they_did_not_run(callers: int) -> None:
+    threads, release = Threads(1), threading.Event()
+    hung = asyncio.create_task(threads.run("w", release.wait))
+    await asyncio.sleep(0)
+
+    async def run(arguments: Mapping[str, Any], context: HandlerContext) -> object:
+        return await threads.run("w", lambda: "ran", context.deadline)
+
+    calls = [invoke(run, timeout_s=SOON_S) for _ in range(callers)]
+    answers = {told(result) for result in await asyncio.gather(*calls)}
+    release.set()
+    await hung
+    busy = "all 1 threads for tools are busy"
+    assert answers <= {
+        (
+            "error",
+            "tool.unavailable",
+            f"t is not available now: {busy}. Trying again later may help.",
+        ),
+        (
+            "error",
+            "tool.timeout",
+            "t was not run: it could not begin within 0.01 s. Trying again later may help.",
+        ),
+    }

@@ -14,13 +14,11 @@ from session_runtime.handler import HandlerContext
 from session_runtime.registry.catalog import Catalog
 from session_runtime.registry.invoke.results import cut, encodable, result_text
 from session_runtime.registry.registry import Registry
-from session_runtime.registry.spec import ToolSpec
+from session_runtime.registry.spec import ToolSource, ToolSpec
 from session_runtime.types import ToolResult
 
 CANCEL_GRACE_S: Final = 1.0
 MAX_ERROR_CHARS: Final = 1000
-
-_BEFORE_THE_TOOL: Final = ("tool.invalid_arguments", "tool.import_failed")
 
 _log = logging.getLogger(__name__)
 
@@ -31,6 +29,10 @@ class _Call:
     spec: ToolSpec
     arguments: Mapping[str, Any]
     context: HandlerContext
+
+    @property
+    def source(self) -> ToolSource:
+        return self.catalog.sources[self.spec.source_id]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,18 +86,14 @@ class Invoker:
         """
         clock = asyncio.get_running_loop().time
         started = clock()
+        call = _Call(catalog, spec, arguments, context)
+        error: str | None = "cancelled"
         try:
-            answer = await self._check_arguments(_Call(catalog, spec, arguments, context))
-        except asyncio.CancelledError:
-            self._registry.record(spec, clock() - started, error="cancelled", imported=True)
-            raise
-        latency_s = clock() - started
-        self._registry.record(
-            spec,
-            latency_s,
-            error=answer.content if answer.code else None,
-            imported=answer.code not in _BEFORE_THE_TOOL,
-        )
+            answer = await self._check_arguments(call)
+            error = answer.content if answer.code else None
+        finally:
+            latency_s = clock() - started
+            self._registry.record(spec, latency_s, error, call.source.is_loaded(spec))
         return ToolResult(
             context.call_id,
             spec.name,
@@ -137,11 +135,7 @@ class Invoker:
         finally:
             if not task.done():
                 await self._stop(task)
-        return _Answer(
-            f"{call.spec.name} was stopped after {deadline - now:.3g} s without a result. It may "
-            "have taken effect; trying again will probably take as long.",
-            "tool.timeout",
-        )
+        return _time_is_up(call, task, deadline - now)
 
     async def _stop(self, task: asyncio.Task[_Returned | _Raised]) -> None:
         task.cancel()
@@ -169,11 +163,30 @@ class Invoker:
 
 
 async def _run(call: _Call) -> _Returned | _Raised:
-    source = call.catalog.sources[call.spec.source_id]
     try:
-        return _Returned(await source.call(call.spec, call.arguments, call.context))
+        return _Returned(await call.source.call(call.spec, call.arguments, call.context))
     except BaseException as error:  # noqa: BLE001 - a tool may raise anything, even SystemExit
         return _Raised(error)
+
+
+def _time_is_up(call: _Call, task: asyncio.Task[_Returned | _Raised], limit_s: float) -> _Answer:
+    """Say of a stopped call whether it may have reached the tool."""
+    name = call.spec.name
+    if task.cancelled() or not call.source.is_loaded(call.spec):
+        return _Answer(
+            f"{name} was not run: it could not begin within {limit_s:.3g} s. Trying again later may "
+            "help.",
+            "tool.timeout",
+        )
+    if task.done():
+        match task.result():
+            case _Raised(TransientError() as error):
+                return _failure(call.spec, error)
+    return _Answer(
+        f"{name} was stopped after {limit_s:.3g} s without a result. It may have taken effect; "
+        "trying again will probably take as long.",
+        "tool.timeout",
+    )
 
 
 def _failure(spec: ToolSpec, error: BaseException) -> _Answer:
@@ -189,6 +202,12 @@ def _failure(spec: ToolSpec, error: BaseException) -> _Answer:
             return _Answer(
                 f"{spec.name} is not available now: {words.rstrip('.')}. Trying again {when} may help.",
                 "tool.unavailable",
+            )
+        case PermanentError(code="tool.import_failed"):
+            return _Answer(
+                f"{spec.name} was not run: {words.rstrip('.')}. The import will be tried again at the "
+                "next call; it will fail again until the file is fixed.",
+                error.code,
             )
         case PermanentError():
             return _Answer(
