@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -29,10 +29,17 @@ ENV_FILE_VARIABLE = "SESSION_RUNTIME_ENV_FILE"
 class Runtime:
     """Answers asks from one configuration (INT-6); made by ``Runtime.open``."""
 
-    def __init__(self, builder: GenerationBuilder, registry: Registry, service: AskService) -> None:
+    def __init__(
+        self,
+        builder: GenerationBuilder,
+        registry: Registry,
+        service: AskService,
+        sink: TraceSink | None,
+    ) -> None:
         self._builder = builder
         self._registry = registry
         self._service = service
+        self._sink = sink
 
     @classmethod
     @asynccontextmanager
@@ -106,6 +113,7 @@ class Runtime:
             "state": "draining" if self._service.draining else "ready",
             "asks": self.asks,
             "generations": self._builder.generations.report(),
+            "trace_dropped": self._sink.dropped if self._sink is not None else 0,
             "tools": len(catalog.specs),
             "servers": [catalog.status(server) for server in catalog.servers()],
             "quarantined": [
@@ -163,10 +171,11 @@ async def open_runtime(
     registry = Registry()
     builder = GenerationBuilder(registry, bundled_handlers())
     await put_in_force(snapshot, builder)
-    async with _trace(snapshot.settings.trace) as keep_record:
+    async with _trace(snapshot.settings.trace) as sink:
+        keep_record = sink.write if sink is not None else _keep_nothing
         service = AskService(builder.generations, keep_record, resources)
         try:
-            yield Runtime(builder, registry, service)
+            yield Runtime(builder, registry, service, sink)
         finally:
             service.drain()
             service.cancel_all("the runtime is closing")
@@ -175,13 +184,13 @@ async def open_runtime(
 
 
 @asynccontextmanager
-async def _trace(settings: TraceSettings) -> AsyncIterator[Callable[[AskRecord], None]]:
+async def _trace(settings: TraceSettings) -> AsyncIterator[TraceSink | None]:
     if not settings.enabled:
-        yield _keep_nothing
+        yield None
         return
     sink = TraceSink(settings.path, settings.max_bytes, settings.keep)
     try:
-        yield sink.write
+        yield sink
     finally:
         await sink.aclose()
 

@@ -102,11 +102,6 @@ async def _drain(runtime: Runtime, force: asyncio.Event) -> bool:
 
 
 def _announce(runtime: Runtime, sock: socket.socket) -> None:
-    status = runtime.status()
-    for warning in status["warnings"]:
-        _log.warning("%s", warning)
-    for bad in status["quarantined"]:
-        _log.error("tool %s is left out: %s: %s", bad["name"], bad["place"], bad["reason"])
     host, port = sock.getsockname()[:2]
     generation = runtime.generation
     _log.info(

@@ -125,6 +125,10 @@ class GenerationBuilder:
         self.generations.publish(generation)
         self._in_force = generation.handlers
         self._registry.retain(generation.catalog)
+        for warning in (*generation.snapshot.warnings, *generation.warnings):
+            _log.warning("%s", warning)
+        for bad in generation.catalog.quarantined:
+            _log.error("tool %s is left out: %s: %s", bad.name, bad.place, bad.reason)
 
     async def _open_profiles(
         self, settings: Settings, catalog: Catalog, undo: AsyncExitStack

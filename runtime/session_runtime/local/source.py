@@ -4,6 +4,7 @@ import asyncio
 import inspect
 import threading
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -54,7 +55,7 @@ class LocalSource:
         Only plain functions share the threads: however many of them hang, others can be imported.
         """
         execute = await self.handlers[spec.name].load()
-        values, safe_context = dict(arguments), _for_any_thread(context)
+        values, safe_context = deepcopy(dict(arguments)), _for_any_thread(context)
         if inspect.iscoroutinefunction(execute):
             return await execute(values, safe_context)
         result = await self._threads.run(

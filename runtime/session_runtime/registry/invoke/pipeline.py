@@ -45,7 +45,10 @@ class _Answer:
 
 @dataclass(frozen=True, slots=True)
 class _Returned:
-    value: object
+    """The text of a result, None if it has none, and the type that the tool returned."""
+
+    text: str | None
+    kind: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,11 +154,11 @@ class Invoker:
         match outcome:
             case _Raised(error):
                 return _failure(spec, error)
-            case _Returned(value):
-                text = result_text(value)
+            case _Returned(text, kind):
+                pass
         if text is None:
             return _Answer(
-                f"{spec.name} ran, but returned a {type(value).__name__}, which cannot be shown. "
+                f"{spec.name} ran, but returned a {kind}, which cannot be shown. "
                 "A handler returns text, None or JSON data. Trying again will not help.",
                 "tool.bad_result",
             )
@@ -164,7 +167,8 @@ class Invoker:
 
 async def _run(call: _Call) -> _Returned | _Raised:
     try:
-        return _Returned(await call.source.call(call.spec, call.arguments, call.context))
+        value = await call.source.call(call.spec, call.arguments, call.context)
+        return _Returned(result_text(value), type(value).__name__)
     except BaseException as error:  # noqa: BLE001 - a tool may raise anything, even SystemExit
         return _Raised(error)
 
@@ -196,7 +200,7 @@ def _failure(spec: ToolSpec, error: BaseException) -> _Answer:
     words = _words(error)
     match error:
         case ToolError():
-            return _Answer(words, error.code)
+            return _Answer(words, _code(error))
         case TransientError():
             when = f"in {error.retry_after_s:.3g} s" if error.retry_after_s else "later"
             return _Answer(
@@ -211,7 +215,8 @@ def _failure(spec: ToolSpec, error: BaseException) -> _Answer:
             )
         case PermanentError():
             return _Answer(
-                f"{spec.name} failed: {words.rstrip('.')}. Trying again will not help.", error.code
+                f"{spec.name} failed: {words.rstrip('.')}. Trying again will not help.",
+                _code(error),
             )
         case _:
             _log.warning("tool %s failed", spec.name, exc_info=error)
@@ -223,9 +228,15 @@ def _failure(spec: ToolSpec, error: BaseException) -> _Answer:
             )
 
 
+def _code(error: PermanentError) -> str:
+    """The error's own code; a tool may have given something that is none."""
+    code: object = error.code
+    return code if type(code) is str and code else "tool.failed"
+
+
 def _words(error: BaseException) -> str:
     try:
         text = encodable(str(error))
-    except Exception:  # noqa: BLE001 - an exception of a tool may fail to say what it is
+    except BaseException:  # noqa: BLE001 - an exception of a tool may fail to say what it is
         return "it cannot say why"
     return text if len(text) <= MAX_ERROR_CHARS else f"{text[:MAX_ERROR_CHARS]}…"

@@ -26,7 +26,7 @@ def cut(text: str, limit: int) -> str:
 
 def encodable(text: str) -> str:
     """Replace halves of characters, which no request to a model could carry."""
-    return text.encode("utf-8", "replace").decode("utf-8")
+    return str.encode(text, "utf-8", "replace").decode("utf-8")
 
 
 def _compact_json(value: object) -> str | None:
