@@ -187,3 +187,21 @@ def test_the_prompt_is_given_once(read: Reader) -> None:
         ' (given: "prompt.md")',
         "config.toml:4: ask.max_steps: must be at least 1 (given: 0)",
     ]
+
+
+@pytest.mark.requirement("CFG-1")
+def test_a_key_without_the_beginning_of_its_name_is_looked_for_in_its_own_section(
+    read: Reader,
+) -> None:
+    assert read.problems("[skills]\nmax_resluts = 3") == [
+        "config.toml:2: skills.max_resluts: unknown key (given: 3); "
+        "did you mean tool_search_max_results?"
+    ]
+
+
+@pytest.mark.requirement("CFG-4")
+def test_the_query_of_an_address_is_not_repeated(read: Reader) -> None:
+    text = "[models.c]\nmodel = 'm'\nbase_url = 'ftp://a/v1?key=sk-verysecret'"
+    (problem,) = read.problems(text)
+    assert "verysecret" not in problem
+    assert "ftp://a/v1?***" in problem

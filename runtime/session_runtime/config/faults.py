@@ -32,6 +32,7 @@ _KINDS: Mapping[str, str] = MappingProxyType(
     }
 )
 _BEFORE_AT_SIGN = re.compile(r"\S+@")
+_QUERY = re.compile(r"(://[^\s?]*\?)\S+")
 
 
 def problems_of(
@@ -101,9 +102,8 @@ def _written(value: object) -> str:
         case tuple() | list():
             return "a list"
         case str():
-            return _shortened(
-                json.dumps(_BEFORE_AT_SIGN.sub(f"{MASK}@", value), ensure_ascii=False)
-            )
+            open_text = _QUERY.sub(rf"\1{MASK}", _BEFORE_AT_SIGN.sub(f"{MASK}@", value))
+            return _shortened(json.dumps(open_text, ensure_ascii=False))
         case bool():
             return "true" if value else "false"
         case _:
@@ -139,13 +139,22 @@ def _likely_key(key: KeyPath, value: object) -> KeyPath | None:
         return (*parent, name.casefold())
     inner = tuple(value) if isinstance(value, Mapping) else ()
     anywhere = {path[-1]: path for path, _ in leaves(())}
-    guesses = [(name, {sibling: (*parent, sibling) for sibling in siblings})]
+    guesses = [
+        (name, {sibling: (*parent, sibling) for sibling in siblings}),
+        (name, {end: (*parent, sibling) for sibling in siblings for end in _endings(sibling)}),
+    ]
     guesses = [*((f"{name}_{each}", anywhere) for each in inner), *guesses, (name, anywhere)]
     for guess, known in guesses:
         close = nearest(guess, known)
         if close is not None:
             return known[close]
     return None
+
+
+def _endings(name: str) -> list[str]:
+    """What a key may be called by somebody who leaves out its beginning."""
+    words = name.split("_")
+    return ["_".join(words[at:]) for at in range(1, len(words) - 1)]
 
 
 def _children(path: KeyPath) -> Collection[str]:
