@@ -10,6 +10,7 @@ from tests.cli.conftest import Done, Run, start
 HEAVY = ("pydantic", "starlette", "numpy", "rich", "httpx2", "uvicorn")
 
 
+@pytest.mark.requirement("NET-7a")
 def test_help_lists_every_command_and_exit_code_and_imports_none(tmp_path: Path) -> None:
     code = (
         "import sys; from session_runtime.cli import main; main(['--help']);"
@@ -34,6 +35,7 @@ def test_the_version_is_told(run: Run) -> None:
     assert run("--version") == Done(0, f"session-runtime, version {__version__}\n", "")
 
 
+@pytest.mark.requirement("NET-7a")
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -106,6 +108,7 @@ def test_a_reader_that_goes_away_is_no_fault(tmp_path: Path) -> None:
     assert (process.returncode, said) == (exits.BROKEN_PIPE, "")
 
 
+@pytest.mark.requirement("NET-7a")
 @pytest.mark.parametrize(
     ("outcome", "error", "code"),
     [

@@ -118,12 +118,15 @@ RELOAD: tuple[Requirement, ...] = (
         "good form stays and is marked stale; handlers nobody touched keep their module and its "
         "state.",
     ),
+    met(
+        "REL-8a",
+        "SIGTERM drains: not ready, no new asks, running ones may finish within `drain_timeout_s` and "
+        "are then cancelled with a reason; a second signal does not wait. Exit codes are documented.",
+    ),
     deferred(
-        "REL-8",
-        "SIGHUP reloads. SIGTERM drains: not ready, no new asks, running ones may finish within "
-        "`drain_timeout_s` and are then cancelled with a reason, children are ended; a second "
-        "signal does not wait. Exit codes are documented, and systemd is told of readiness, "
-        "reloading, stopping and being alive where it asks for it.",
+        "REL-8b",
+        "SIGHUP reloads, children are ended on stop, and systemd is told of readiness, reloading, "
+        "stopping and being alive where it asks for it.",
     ),
     deferred(
         "REL-9",

@@ -124,10 +124,14 @@ DOORS: tuple[Requirement, ...] = (
         "The command line speaks to the running daemon through a Unix socket in the state "
         "directory that only its owner can open.",
     ),
+    met(
+        "NET-5a",
+        "Bodies and headers are limited, and what is over capacity or comes while the daemon stops is "
+        "answered by 503 with Retry-After.",
+    ),
     deferred(
-        "NET-5",
-        "Bodies, headers, rates, concurrency and each user's share are limited, and overload is "
-        "answered by 429 or 503 with Retry-After.",
+        "NET-5b",
+        "Rates and each user's share are limited, with 429 and Retry-After.",
     ),
     deferred(
         "NET-6",

@@ -188,7 +188,7 @@ async def test_a_client_that_goes_away_cancels_its_ask_and_its_handler(
         await asyncio.wait([asking])
 
 
-@pytest.mark.requirement("NET-7")
+@pytest.mark.requirement("REL-8a")
 async def test_a_signal_stops_the_daemon_with_code_zero(tmp_path: Path) -> None:
     async with daemon(working_config(tmp_path)) as running:
         running.process.send_signal(signal.SIGTERM)

@@ -45,12 +45,15 @@ def serve(
 
 async def _serve(snapshot: ConfigSnapshot) -> int:
     http = snapshot.settings.http
-    with bound(http.host, http.port) as sock:
-        async with open_runtime(snapshot) as runtime:
-            gc.collect()
-            gc.freeze()  # what a generation holds lives long: keep the collector off it
-            code = await _serve_until_told(runtime, sock)
-    await _leave_if_stuck(code)
+    with told_to_stop() as (stop, force):
+        with bound(http.host, http.port) as sock:
+            async with open_runtime(snapshot) as runtime:
+                gc.collect()
+                gc.freeze()  # what a generation holds lives long: keep the collector off it
+                await _serve_until(runtime, sock, stop, force)
+        code = EXIT_FORCED if force.is_set() else EXIT_STOPPED
+        _log.info("stopped%s", " by force" if force.is_set() else "")
+        await _leave_if_stuck(code)
     return code
 
 
@@ -66,19 +69,19 @@ async def _leave_if_stuck(code: int) -> None:
         os._exit(code)
 
 
-async def _serve_until_told(runtime: Runtime, sock: socket.socket) -> int:
+async def _serve_until(
+    runtime: Runtime, sock: socket.socket, stop: asyncio.Event, force: asyncio.Event
+) -> None:
     settings = runtime.generation.settings
     stop_serving = asyncio.Event()
     app = build_app(runtime, HttpLimits(settings.http.max_body_bytes), stop_serving)
     serving = asyncio.create_task(run_http(app, sock, stop_serving), name="http")
-    with told_to_stop() as (stop, force):
-        _announce(runtime, sock)
-        await _until(stop, serving)
-        forced = stop.is_set() and await _drain(runtime, force)
+    _announce(runtime, sock)
+    await _until(stop, serving)
+    if stop.is_set():
+        await _drain(runtime, force)
     stop_serving.set()
     await serving
-    _log.info("stopped%s", " by force" if forced else "")
-    return EXIT_FORCED if forced else EXIT_STOPPED
 
 
 async def _until(event: asyncio.Event, serving: asyncio.Task[None]) -> None:
@@ -88,8 +91,8 @@ async def _until(event: asyncio.Event, serving: asyncio.Task[None]) -> None:
     waiting.cancel()
 
 
-async def _drain(runtime: Runtime, force: asyncio.Event) -> bool:
-    """Let running asks finish; tells whether a second signal cut that short."""
+async def _drain(runtime: Runtime, force: asyncio.Event) -> None:
+    """Let running asks finish, unless a second signal cuts that short."""
     _log.info("stopping: new asks are refused, %d still run", runtime.asks)
     timeout_s = runtime.generation.settings.runtime.drain_timeout_s
     draining = asyncio.create_task(runtime.drain(timeout_s), name="drain")
@@ -98,7 +101,6 @@ async def _drain(runtime: Runtime, force: asyncio.Event) -> bool:
     draining.cancel()
     forcing.cancel()
     await asyncio.wait((draining, forcing))
-    return force.is_set()
 
 
 def _announce(runtime: Runtime, sock: socket.socket) -> None:
