@@ -156,3 +156,49 @@ def catalogues(draw: st.DrawFn) -> tuple[ToolSpec, ...]:
         )
         for name in chosen
     )
+
+
+_INFLECTED = (
+    *("report", "reports", "reporting", "openReport", "get", "gets", "getURL", "urls", "geturl"),
+    *("need", "needs", "doing", "open", "apple", "apples", "appel", "获取", "报告"),
+)
+_inflected = st.sampled_from(_INFLECTED)
+_sentences = st.lists(_inflected, max_size=5).map(" ".join)
+_joined_names = st.lists(_inflected, min_size=1, max_size=3).flatmap(
+    lambda parts: st.sampled_from(("_", ".", "__", "")).map(lambda between: between.join(parts))
+)
+
+
+@st.composite
+def misspelt(draw: st.DrawFn) -> str:
+    """A known word with one letter missing, changed, added or swapped with the next."""
+    word = draw(_inflected)
+    at = draw(st.integers(0, len(word) - 1))
+    left, letter, right = word[:at], word[at], word[at + 1 :]
+    middles = ("", "x", letter + "x", right[:1] + letter)
+    middle = draw(st.sampled_from(middles))
+    return left + middle + (right[1:] if middle == middles[-1] else right)
+
+
+_glued = st.lists(_inflected, min_size=2, max_size=2).map(lambda pair: "".join(pair).lower())
+near_queries = st.one_of(
+    st.lists(st.one_of(_inflected, misspelt(), _glued), min_size=1, max_size=4).map(" ".join),
+    st.one_of(_inflected, misspelt(), _glued).map("+{}".format),
+    st.one_of(_joined_names, misspelt()).map("select:{}".format),
+)
+"""Words, misspelt and glued ones among them, of the catalogues of ``inflected_catalogues``."""
+
+
+@st.composite
+def inflected_catalogues(draw: st.DrawFn) -> tuple[ToolSpec, ...]:
+    """A few tools whose words are forms of the same words, or a letter away from each other."""
+    chosen = draw(st.lists(_joined_names, min_size=1, max_size=6, unique=True))
+    return tuple(
+        tool(
+            name,
+            draw(_sentences),
+            draw(st.dictionaries(_inflected, _sentences, max_size=1)),
+            aliases=tuple(draw(st.lists(_joined_names, max_size=1))),
+        )
+        for name in chosen
+    )

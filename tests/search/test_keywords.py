@@ -1,8 +1,11 @@
 """What outranks what for keywords."""
 
+from dataclasses import fields, replace
+
 import pytest
 
-from session_runtime.search import index_tools
+from session_runtime.registry.names import build_wire_names
+from session_runtime.search import FieldWeights, build_index, index_tools
 from tests.search.catalogues import CHAT_BOT_ZH, MUSIC, ranked, tool, view_of
 
 
@@ -178,3 +181,16 @@ def test_an_explanation_tells_which_word_brought_what_in_which_field() -> None:
     (only,) = view.explain("song", 5)
     fields = [(part["word"], part["field"]) for part in only["parts"]]  # type: ignore[attr-defined]
     assert fields == [("song", "layer"), ("song", "name"), ("song", "description")]
+
+
+@pytest.mark.requirement("TS-8")
+@pytest.mark.parametrize("weight", [0.0, 1e-308, 1e308])
+@pytest.mark.parametrize("key", [field.name for field in fields(FieldWeights)])
+def test_scores_are_numbers_in_their_layer_whatever_the_weights(key: str, weight: float) -> None:
+    names = build_wire_names([spec.name for spec in MUSIC], "__")
+    index = build_index(MUSIC, names, replace(FieldWeights(), **{key: weight}))
+    hidden_last = index.view(index.full_mask >> 1)
+    for query in ("find songs", "member profile", "search", "end the conversation"):
+        scores = [score for _, score in hidden_last.rank(query, 9)]
+        assert all(0 < score < 3 or score == 3 for score in scores)
+        assert scores == sorted(scores, reverse=True)

@@ -186,3 +186,18 @@ def test_indexing_a_catalogue_again_with_nothing_changed_reuses_what_it_knew(
     again = build_index(specs, names, FieldWeights(), previous=first)
     assert again.names == first.names
     assert again.rank("member info", 5) == first.rank("member info", 5)
+
+
+@pytest.mark.requirement("TS-9")
+@pytest.mark.parametrize("alias", ["tool_search", "Tool_Search", "ｔｏｏｌ_search"])
+@pytest.mark.parametrize("query", ["tool_search", "select:tool_search", "select:'Tool_Search'."])
+def test_no_alias_takes_the_name_of_the_search_itself(alias: str, query: str) -> None:
+    found = session_of(tool("clock.now", aliases=(alias,))).search(query)
+    assert found == result(already=["tool_search"], total=1)
+
+
+@pytest.mark.requirement("TS-9")
+def test_a_name_that_only_folds_to_that_of_the_search_does_not_take_it() -> None:
+    session = session_of(tool("ｔｏｏｌ_search"))
+    assert session.search("tool_search") == result(already=["tool_search"], total=1)
+    assert session.search("select:ｔｏｏｌ_search") == result(["ｔｏｏｌ_search"], total=1)

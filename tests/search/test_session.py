@@ -14,6 +14,7 @@ from tests.search.catalogues import (
     result,
     session_of,
     tool,
+    view_of,
 )
 
 BASE = ("messages.send_message", "end")
@@ -213,3 +214,18 @@ def test_base_names_that_are_not_visible_are_not_exposed() -> None:
     )
     assert session.exposed == ("end", "tool_search")
     assert session.total_deferred == 1
+
+
+@pytest.mark.requirement("TS-5")
+def test_only_the_first_three_missing_names_get_nearest_ones() -> None:
+    session = session_of(*MUSIC, explain=True)
+    missing = [f"absent_{number}" for number in range(3)]
+    found = session.search("select:" + ",".join([*missing, "web.serch"]))
+    assert found == {**result(not_found=[*missing, "web.serch"], total=7), "hint": ""}
+
+
+@pytest.mark.requirement("TS-5")
+def test_a_text_longer_than_any_name_is_near_to_none() -> None:
+    view = view_of(*MUSIC)
+    assert view.nearest("songs of " + "x" * 100) == view_of(*MUSIC).nearest("songs") != ()
+    assert view.nearest("songs of " + "x" * 120) == ()

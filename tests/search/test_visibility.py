@@ -18,19 +18,38 @@ from session_runtime.search import (
     open_session,
     resolve_names,
 )
-from tests.search.catalogues import MUSIC, builds_indexes, catalogues, index_of, queries, tool
+from tests.search.catalogues import (
+    MUSIC,
+    builds_indexes,
+    catalogues,
+    index_of,
+    inflected_catalogues,
+    near_queries,
+    queries,
+    ranked,
+    tool,
+    view_of,
+)
+
+any_queries = st.one_of(queries, near_queries)
 
 
 @st.composite
 def filtered(draw: st.DrawFn) -> tuple[SearchView, SearchIndex, tuple[ToolSpec, ...]]:
-    """A view on some of the tools of a catalogue, and an index that never saw the others."""
-    specs = draw(catalogues())
-    names = build_wire_names([spec.name for spec in specs], "__")
+    """A view on some of the tools of a catalogue, and an index that never saw the others.
+
+    The index has the visible tools in another order, and may have taken them from one before it.
+    """
+    specs = draw(st.one_of(catalogues(), inflected_catalogues()))
     kept = draw(st.lists(st.booleans(), min_size=len(specs), max_size=len(specs)))
-    visible = tuple(spec for spec, keep in zip(specs, kept, strict=True) if keep)
+    visible = [spec for spec, keep in zip(specs, kept, strict=True) if keep]
     mask = sum(1 << at for at, keep in enumerate(kept) if keep)
-    whole = build_index(specs, names, FieldWeights())
-    return whole.view(mask), build_index(visible, names, FieldWeights()), specs
+    whole = index_of(specs)
+    shuffled = draw(st.permutations(visible))
+    names = build_wire_names([spec.name for spec in visible], "__")
+    previous = draw(st.sampled_from((None, whole)))
+    alone = build_index(shuffled, names, FieldWeights(), previous)
+    return whole.view(mask), alone, specs
 
 
 def session_on(view: SearchView, base: tuple[str, ...] = ()) -> ToolSearchSession:
@@ -39,7 +58,7 @@ def session_on(view: SearchView, base: tuple[str, ...] = ()) -> ToolSearchSessio
 
 @pytest.mark.requirement("TS-2")
 @builds_indexes
-@given(filtered(), st.lists(queries, min_size=1, max_size=4))
+@given(filtered(), st.lists(any_queries, min_size=1, max_size=6))
 def test_a_view_ranks_and_explains_as_if_other_tools_did_not_exist(
     case: tuple[SearchView, SearchIndex, tuple[ToolSpec, ...]], asked: list[str]
 ) -> None:
@@ -51,7 +70,7 @@ def test_a_view_ranks_and_explains_as_if_other_tools_did_not_exist(
 
 @pytest.mark.requirement("TS-2")
 @builds_indexes
-@given(filtered(), st.lists(queries, min_size=1, max_size=4))
+@given(filtered(), st.lists(any_queries, min_size=1, max_size=6))
 def test_a_session_answers_as_if_other_tools_did_not_exist(
     case: tuple[SearchView, SearchIndex, tuple[ToolSpec, ...]], asked: list[str]
 ) -> None:
@@ -74,12 +93,12 @@ def _answer(session: ToolSearchSession, query: str) -> object:
 
 @pytest.mark.requirement("TS-2")
 @builds_indexes
-@given(filtered())
+@given(filtered(), st.lists(any_queries, max_size=4))
 def test_suggestions_know_visible_tools_only(
-    case: tuple[SearchView, SearchIndex, tuple[ToolSpec, ...]],
+    case: tuple[SearchView, SearchIndex, tuple[ToolSpec, ...]], asked: list[str]
 ) -> None:
     view, alone, specs = case
-    wanted = [spec.name + "x" for spec in specs]
+    wanted = [*(spec.name + "x" for spec in specs), *asked]
     assert resolve_names(view, wanted) == resolve_names(alone.view(alone.full_mask), wanted)
 
 
@@ -107,9 +126,47 @@ def test_filler_in_a_hidden_tool_does_not_change_how_long_a_description_counts()
     assert view.rank("songs", 5) == index_of(visible).rank("songs", 5)
 
 
+@pytest.mark.requirement("TS-2")
+@pytest.mark.requirement("TS-8")
+@pytest.mark.parametrize(
+    ("query", "hidden"),
+    [("repoxts", "Dumps reports of salaries."), ("reportsopens", "Both reports and opens.")],
+)
+def test_words_are_corrected_and_parted_by_what_visible_tools_say(query: str, hidden: str) -> None:
+    visible = tool("doc.open", "Opens a report.")
+    view = index_of((visible, tool("hr.dump", hidden))).view(0b01)
+    assert ranked(view, query) == ranked(view_of(visible), query) == []
+
+
+@pytest.mark.requirement("TS-2")
+@pytest.mark.requirement("TS-8")
+def test_a_stop_word_in_a_hidden_tool_and_the_order_of_tools_change_no_score() -> None:
+    visible = (tool("zebra", "getURL apple"), tool("aleph", "river stone cloud apple"))
+    specs = (*visible, tool("secret", "get"))
+    expected = index_of(visible).rank("apple", 2)
+    for order in (specs, specs[::-1]):
+        index = index_of(order)
+        assert index.view(index.mask(["zebra", "aleph"])).rank("apple", 2) == expected
+
+
+@pytest.mark.requirement("TS-2")
+@pytest.mark.requirement("TS-7")
+def test_a_hidden_tool_does_not_change_the_wire_name_that_a_search_understands() -> None:
+    visible, hidden = tool("a.b", "first"), tool("a__b", "second")
+    view = index_of((visible, hidden)).view(0b01)
+    assert view.rank("select:a__b", 5) == view_of(visible).rank("select:a__b", 5) == [("a.b", 3.0)]
+
+
+@pytest.mark.requirement("TS-7")
+@pytest.mark.requirement("TS-8")
+def test_tools_that_share_a_spelling_are_named_in_one_order() -> None:
+    specs = (tool("b", aliases=("both",)), tool("a", aliases=("both",)))
+    assert ranked(view_of(*specs), "both") == ranked(view_of(*specs[::-1]), "both") == ["a", "b"]
+
+
 @pytest.mark.requirement("PRE-1")
 @builds_indexes
-@given(filtered(), queries)
+@given(filtered(), any_queries)
 def test_a_hidden_prefetched_tool_is_as_good_as_filtered(
     case: tuple[SearchView, SearchIndex, tuple[ToolSpec, ...]], query: str
 ) -> None:

@@ -8,11 +8,12 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from session_runtime.registry.names import WireNames
+from session_runtime.registry.names import TOOL_SEARCH, WireNames, build_wire_names
 from session_runtime.registry.spec import ToolSpec
 from session_runtime.search.corpus import (
     Corpus,
     Document,
+    Holders,
     NameTables,
     Positions,
     Postings,
@@ -49,9 +50,10 @@ def corpus_steps(
     lexicon = reusable.lexicon if reusable is not None else (yield from _new_lexicon())
     documents = yield from _read(specs, lexicon, reusable.documents if reusable else {})
     postings = yield from _post(documents, len(lexicon))
+    holders = yield from _hold(documents, len(lexicon.words))
     tables = yield from _name_tables(specs, documents, names)
     entries = yield from _directory(specs, names)
-    words = lexicon.vocabulary()
+    words = list(lexicon.words)
     if reusable is not None and len(reusable.spelling.words) == len(words):
         spelling = reusable.spelling
     else:
@@ -67,10 +69,11 @@ def corpus_steps(
         name_rank=_ranks(spec_names),
         listing=tuple(sorted(range(len(specs)), key=lambda at: _listing_key(spec_names[at]))),
         postings=postings,
+        holders=holders,
         lengths=lengths.reshape(len(specs), len(Field)).T.copy(),
         lexicon=lexicon,
         spelling=spelling,
-        weights=weights,
+        weights=weights.bounded(),
         documents=MappingProxyType({document.key: document for document in documents}),
     )
 
@@ -105,24 +108,40 @@ def _read(
 
 def _document(key: tuple[object, ...], spec: ToolSpec, lexicon: Lexicon) -> Steps[Document]:
     entries: list[int] = []
+    words: set[int] = set()
     lengths: list[int] = []
     for field, text in enumerate(texts(spec)):
-        counts = yield from _count(runs(text), lexicon)
+        written = yield from _count(runs(text), lexicon)
+        words |= written.keys()
+        counts = _by_term(written, lexicon.terms)
         place = field << _FIELD_SHIFT
         entries += [
             number << _TERM_SHIFT | place | (count if count < MAX_COUNT else MAX_COUNT)
             for number, count in counts.items()
         ]
         lengths.append(_length(counts, lexicon.stop_numbers, field))
-    return Document(key, np.array(entries, dtype=np.int64), tuple(lengths), name_forms(spec))
+    return Document(
+        key,
+        np.array(entries, dtype=np.int64),
+        np.array(sorted(words), dtype=np.int64) << _TERM_SHIFT,
+        tuple(lengths),
+        name_forms(spec),
+    )
 
 
 def _count(found: Sequence[str], lexicon: Lexicon) -> Steps[Counter[int]]:
-    """How often each term occurs; a long text pauses, as each new word takes time."""
+    """How often each word occurs; a long text pauses, as each new word takes time."""
     counts = Counter(lexicon.learn(found[:_RUNS_PER_STEP]))
     for start in range(_RUNS_PER_STEP, len(found), _RUNS_PER_STEP):
         yield
         counts.update(lexicon.learn(found[start : start + _RUNS_PER_STEP]))
+    return counts
+
+
+def _by_term(written: Counter[int], terms: Sequence[int]) -> Counter[int]:
+    counts: Counter[int] = Counter()
+    for word, count in written.items():
+        counts[terms[word]] += count
     return counts
 
 
@@ -135,19 +154,9 @@ def _length(counts: Counter[int], stop_numbers: Set[int], field: int) -> int:
 
 
 def _post(documents: Sequence[Document], terms: int) -> Steps[Postings]:
-    """Sort the entries of all documents by term, then document, then field."""
-    chunks: list[npt.NDArray[np.int64]] = []
-    for start in range(0, len(documents), _DOCS_PER_SORT):
-        chunk = documents[start : start + _DOCS_PER_SORT]
-        sizes = [len(document.entries) for document in chunk]
-        numbers = np.repeat(np.arange(start, start + len(chunk)), sizes)
-        entries = np.concatenate([document.entries for document in chunk])
-        chunks.append(np.sort(entries | numbers << _DOC_SHIFT))
-        yield
-    entries = np.concatenate(chunks) if chunks else np.empty(0, dtype=np.int64)
-    entries.sort(kind="stable")  # merges the sorted chunks
-    yield
-    docs = (entries >> _DOC_SHIFT & 0xFFFFFF).astype(np.int32)
+    """Turn the entries of all documents into postings."""
+    entries = yield from _sorted([document.entries for document in documents])
+    docs = _docs(entries)
     cells = (entries >> _FIELD_SHIFT & 0xF).astype(np.int32) * len(documents) + docs
     yield
     offsets = np.searchsorted(entries >> _TERM_SHIFT, np.arange(terms + 1))
@@ -156,16 +165,40 @@ def _post(documents: Sequence[Document], terms: int) -> Steps[Postings]:
     return Postings(offsets, docs, cells, counts, pairs, np.searchsorted(pairs, offsets))
 
 
+def _hold(documents: Sequence[Document], words: int) -> Steps[Holders]:
+    entries = yield from _sorted([document.words for document in documents])
+    return Holders(np.searchsorted(entries >> _TERM_SHIFT, np.arange(words + 1)), _docs(entries))
+
+
+def _sorted(by_document: Sequence[npt.NDArray[np.int64]]) -> Steps[npt.NDArray[np.int64]]:
+    """Put the document's number into each entry; sort by term or word, then document, then field."""
+    chunks: list[npt.NDArray[np.int64]] = []
+    for start in range(0, len(by_document), _DOCS_PER_SORT):
+        chunk = by_document[start : start + _DOCS_PER_SORT]
+        numbers = np.repeat(np.arange(start, start + len(chunk)), list(map(len, chunk)))
+        chunks.append(np.sort(np.concatenate(chunk) | numbers << _DOC_SHIFT))
+        yield
+    entries = np.concatenate(chunks) if chunks else np.empty(0, dtype=np.int64)
+    entries.sort(kind="stable")  # merges the sorted chunks
+    yield
+    return entries
+
+
+def _docs(entries: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+    return (entries >> _DOC_SHIFT & 0xFFFFFF).astype(np.int32)
+
+
 def _name_tables(
     specs: Sequence[ToolSpec], documents: Sequence[Document], names: WireNames
 ) -> Steps[NameTables]:
     folded: dict[str, Positions] = {}
     other: dict[str, Positions] = {}
     compact: dict[str, Positions] = {}
-    for at, (spec, document) in enumerate(zip(specs, documents, strict=True)):
+    for at in sorted(range(len(specs)), key=lambda at: specs[at].name):
+        spec = specs[at]
         _add(folded, (spec.name,), at)
-        _add(other, (names.encode(spec.name), *spec.aliases), at)
-        for form in document.forms:
+        _add(other, (*_wire_forms(spec.name, names), *spec.aliases), at)
+        for form in documents[at].forms:
             compact[form] = (*compact.get(form, ()), at)
         yield
     return NameTables(*map(MappingProxyType, (folded, other, compact)))
@@ -174,14 +207,27 @@ def _name_tables(
 def _directory(specs: Sequence[ToolSpec], names: WireNames) -> Steps[tuple[Entry, ...]]:
     entries: list[Entry] = []
     for spec in specs:
-        entries.append(tool_entry(spec.name, names.encode(spec.name)))
+        entries.append(tool_entry(spec.name, _stand_in(spec.name, names)))
         yield
     return tuple(entries)
 
 
 def _add(table: dict[str, Positions], spellings: Sequence[str], at: int) -> None:
+    """Add a tool under its spellings, save the loader's: that always names the loader."""
     for form in dict.fromkeys(map(fold, spellings)):
-        table[form] = (*table.get(form, ()), at)
+        if form != TOOL_SEARCH:
+            table[form] = (*table.get(form, ()), at)
+
+
+def _wire_forms(name: str, names: WireNames) -> tuple[str, ...]:
+    """The wire names a tool has or would have: others, maybe hidden, decide which is in force."""
+    alone = build_wire_names((name,), names.separator).encode(name)
+    return names.encode(name), alone, _stand_in(name, names)
+
+
+def _stand_in(name: str, names: WireNames) -> str:
+    """The wire name that depends on nothing but the name."""
+    return WireNames({}, {}, names.separator).encode(name)
 
 
 def _ranks(names: Sequence[str]) -> npt.NDArray[np.int64]:

@@ -46,11 +46,13 @@ def name_forms(spec: ToolSpec) -> tuple[str, ...]:
 class Document:
     """What one tool contributes; reused by the next generation if ``key`` is the same.
 
-    ``entries`` hold ``term << 36 | field << 8 | count``, ``lengths`` the number of words by field.
+    ``entries`` hold ``term << 36 | field << 8 | count``, ``words`` hold ``word << 36`` for each word
+    as written, ``lengths`` the number of words by field.
     """
 
     key: tuple[object, ...]
     entries: npt.NDArray[np.int64]
+    words: npt.NDArray[np.int64]
     lengths: tuple[int, ...]
     forms: tuple[str, ...]
 
@@ -89,6 +91,20 @@ class Postings:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Holders:
+    """The tools that hold a word as written: for word ``w``, ``docs[offsets[w]:offsets[w + 1]]``."""
+
+    offsets: npt.NDArray[np.int64]
+    docs: npt.NDArray[np.int32]
+
+    def of(self, word: int | None) -> npt.NDArray[np.int32]:
+        """The tools, visible or not; none for a word that no tool has."""
+        if word is None or word + 1 >= len(self.offsets):
+            return self.docs[:0]
+        return self.docs[self.offsets[word] : self.offsets[word + 1]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Corpus:
     """Everything about a catalogue that searching needs; tools are numbered by position.
 
@@ -104,6 +120,7 @@ class Corpus:
     name_rank: npt.NDArray[np.int64]
     listing: Positions
     postings: Postings
+    holders: Holders
     lengths: npt.NDArray[np.int64]
     lexicon: Lexicon
     spelling: Spelling

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, replace
 from enum import IntEnum
 
 from session_runtime.registry.spec import ToolSpec
@@ -10,6 +10,7 @@ from session_runtime.search.terms import normalise
 
 MAX_FIELD_CHARS = 8_000
 MAX_SCHEMA_NODES = 2_000
+MAX_WEIGHT, MAX_RARITY = 1e6, 10.0
 _TABLES = frozenset({"properties", "$defs", "definitions"})
 _INNER = frozenset({"items", "additionalProperties"})
 _BRANCHES = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
@@ -53,6 +54,11 @@ class FieldWeights:
     synonyms: float = 0.35
     saturation: float = 1.9
     rarity: float = 0.65
+
+    def bounded(self) -> "FieldWeights":
+        """The same weights, none so large that scores could overflow."""
+        bounded = FieldWeights(*(min(weight, MAX_WEIGHT) for weight in astuple(self)))
+        return replace(bounded, rarity=min(self.rarity, MAX_RARITY))
 
     def by_field(self) -> tuple[float, ...]:
         """The weights in the order of ``Field``."""

@@ -105,11 +105,20 @@ class Scorer:
     def _corrected(self, word: str, term: str) -> Hits:
         """An unknown word read as a known one a letter away, or as two known ones in one."""
         stem = self._corpus.lexicon.stem
-        near = [self._own(stem(known)) for known in self._corpus.spelling.near(word)]
+        near = [
+            self._own(stem(known))
+            for known in self._corpus.spelling.near(word)
+            if self._written(known)
+        ]
         commonest = max(near, key=lambda hits: len(hits.docs), default=_nothing(term))
         if len(commonest.docs):
             return replace(commonest, term=term)
         return self._glued(word, term)
+
+    def _written(self, word: str) -> bool:
+        """Whether a visible tool holds the word just as written, not another of the same stem."""
+        docs = self._corpus.holders.of(self._corpus.lexicon.words.get(word))
+        return bool(self._visible[docs].any())
 
     def _glued(self, word: str, term: str) -> Hits:
         if len(word) > LONGEST_GLUED:
@@ -117,7 +126,7 @@ class Scorer:
         lexicon = self._corpus.lexicon
         for end in range(SHORTEST_PIECE, len(word) - SHORTEST_PIECE + 1):
             pieces = word[:end], word[end:]
-            if all(map(lexicon.knows, pieces)) and STOP_WORDS.isdisjoint(pieces):
+            if all(map(self._written, pieces)) and STOP_WORDS.isdisjoint(pieces):
                 left, right = (self._own(lexicon.stem(piece)) for piece in pieces)
                 if len(left.docs) and len(right.docs):
                     return _both(term, left, right)

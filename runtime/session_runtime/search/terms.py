@@ -102,30 +102,33 @@ def analyse(run: str) -> Analysed:
 
 
 class Lexicon:
-    """Every word that a catalogue has used, stemmed once, and the number of each term.
+    """Every word that a catalogue has used, stemmed once, and the numbers of words and terms.
 
-    It only grows, so the indexes of following generations share one; a word unknown to an older
-    index is simply a number beyond its own.
+    ``words`` are as written, case-folded; ``terms`` holds the term number of each word. It only
+    grows, so the indexes of following generations share one; a word unknown to an older index is
+    simply a number beyond its own.
     """
 
     def __init__(self) -> None:
         self.numbers: dict[str, int] = {}
+        self.words: dict[str, int] = {}
+        self.terms: list[int] = []
         self.stop_numbers: set[int] = set()
         self.synonyms: dict[str, tuple[str, ...]] = {}
         self._stems: dict[str, str] = {}
-        self._run_numbers = _RunNumbers(self._learn_run)
+        self._run_words = _RunWords(self._learn_run)
         self._stemmer = snowballstemmer.stemmer("english")
 
     def __len__(self) -> int:
         return len(self.numbers)
 
     def learn(self, found: Iterable[str]) -> list[int]:
-        """The term numbers of some runs, in their order; new words are remembered."""
-        return list(chain.from_iterable(map(self._run_numbers.__getitem__, found)))
+        """The word numbers of some runs, in their order; new words are remembered."""
+        return list(chain.from_iterable(map(self._run_words.__getitem__, found)))
 
     def learn_stop_word(self, word: str) -> None:
         """Give a word that says nothing its number before any catalogue is read."""
-        self.stop_numbers.add(self.learn([word])[-1])
+        self.stop_numbers.add(self.terms[self.learn([word])[-1]])
 
     def learn_synonyms(self, group: str) -> None:
         """Make every word of a blank-separated group a synonym of the others."""
@@ -144,27 +147,22 @@ class Lexicon:
             return word
         return str(self._stemmer.stemWord(word))
 
-    def knows(self, word: str) -> bool:
-        """Whether some catalogue that this lexicon has read had the word, as written."""
-        return word in self._stems
-
-    def vocabulary(self) -> list[str]:
-        """The stemmed words as they were written, case-folded."""
-        return list(self._stems)
-
     def _learn_run(self, run: str) -> tuple[int, ...]:
-        """The term numbers of one run that was not read before."""
-        numbers = []
-        for word in analyse(run).words:
+        """The word numbers of one run that was not read before."""
+        return tuple(map(self._learn_word, analyse(run).words))
+
+    def _learn_word(self, word: str) -> int:
+        number = self.words.setdefault(word, len(self.words))
+        if number == len(self.terms):
             term = self.stem(word)
             if not is_cjk(word):
                 self._stems[word] = term
-            numbers.append(self.numbers.setdefault(term, len(self.numbers)))
-        return tuple(numbers)
+            self.terms.append(self.numbers.setdefault(term, len(self.numbers)))
+        return number
 
 
-class _RunNumbers(dict[str, tuple[int, ...]]):
-    """Term numbers by run; runs without blanks are mostly sentences, and not worth keeping."""
+class _RunWords(dict[str, tuple[int, ...]]):
+    """Word numbers by run; runs without blanks are mostly sentences, and not worth keeping."""
 
     def __init__(self, learn: Callable[[str], tuple[int, ...]]) -> None:
         self._learn = learn

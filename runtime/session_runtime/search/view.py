@@ -11,7 +11,7 @@ from typing import assert_never
 
 import numpy as np
 
-from session_runtime.registry.names import TOOL_SEARCH
+from session_runtime.registry.names import MAX_NAME_LENGTH, TOOL_SEARCH
 from session_runtime.search.corpus import NONE, Corpus, Positions, compact, fold
 from session_runtime.search.directory import directory_text
 from session_runtime.search.keywords import KeywordRanker, Ranking
@@ -155,7 +155,12 @@ class SearchView:
         ]
 
     def nearest(self, name: str) -> tuple[str, ...]:
-        """A few visible names that a name nobody has may have meant, best first."""
+        """A few visible names that a name nobody has may have meant, best first.
+
+        A text too long for a name has none, so that long texts cost nothing.
+        """
+        if len(name) > MAX_NAME_LENGTH:
+            return ()
         return self._nearest.get_or_make(name, self._find_nearest)
 
     def layout(self, base: tuple[str, ...], max_tokens: int) -> Layout:
@@ -241,7 +246,7 @@ class SearchView:
 
 def is_loader(name: str) -> bool:
     """Whether a name means the search itself."""
-    return fold(name) == TOOL_SEARCH
+    return TOOL_SEARCH in map(fold, spellings(name))
 
 
 def _words_of(name: str) -> set[str]:
