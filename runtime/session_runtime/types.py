@@ -231,7 +231,7 @@ class ToolsLoaded(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolStarted(Event):
-    """A call was accepted and begins to run."""
+    """A call was accepted: exposed, readable, within limits. Its arguments are checked next."""
 
     type: ClassVar[str] = "tool.started"
     call_id: str

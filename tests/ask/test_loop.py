@@ -146,6 +146,21 @@ async def test_unreadable_arguments_are_answered_and_their_neighbour_runs(
     assert asked.result.outcome == "answered"
 
 
+@pytest.mark.requirement("ASK-5")
+@pytest.mark.parametrize(
+    "raw", ['{"city": "Rome",}', '```json\n{"city": "Rome"}\n```', '"{\\"city\\": \\"Rome\\"}"']
+)
+async def test_a_repaired_call_is_remembered_as_it_ran(
+    tmp_path: Path, weather: str, raw: str
+) -> None:
+    script = scripted(tmp_path, calls(("weather.today", raw)), says("done"))
+    async with opened(tmp_path, weather + SEARCH_OFF + script) as runtime:
+        asked = await ask(runtime, "go")
+    (call,) = asked.result.new_messages[1].tool_calls
+    assert call.arguments == '{"city": "Rome"}'
+    assert asked.result.new_messages[2].content == "sunny in Rome"
+
+
 @pytest.mark.requirement("ASK-7")
 async def test_end_alone_ends_the_ask(tmp_path: Path) -> None:
     script = scripted(tmp_path, calls(("end", {}), text="bye"))
@@ -265,7 +280,7 @@ async def test_a_full_runtime_refuses_at_once_and_says_when_to_come_back(tmp_pat
 
 @pytest.mark.requirement("ASK-9")
 async def test_a_model_that_fails_for_good_is_a_typed_failure_with_the_transcript_so_far(
-    tmp_path: Path, weather: str
+    tmp_path: Path, weather: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     script = scripted(
         tmp_path,
@@ -276,6 +291,9 @@ async def test_a_model_that_fails_for_good_is_a_typed_failure_with_the_transcrip
         asked = await ask(runtime, "go")
     assert asked.result.error is not None
     assert (asked.result.outcome, asked.result.error.code) == ("failed", "model.unauthorized")
+    assert [r.message for r in caplog.records] == [
+        f"{asked.result.ask_id} failed: no key (model.unauthorized)"
+    ]
     assert [m.role for m in asked.result.new_messages] == ["user", "assistant", "tool"]
 
 

@@ -63,7 +63,7 @@ async def test_a_tool_whose_import_fails_is_an_error_in_words_and_disturbs_nobod
         assert (failed.error_code, failed.content) == (
             "tool.import_failed",
             "group7.tool7 was not run: its code in group7/tool7 cannot be imported: handler.py line 1: "
-            "ZeroDivisionError: division by zero. The import will be tried again at the next call; it "
-            "will fail again until the file is fixed.",
+            "ZeroDivisionError: division by zero. The import will be tried again at the next call; "
+            "a fault in the file stays until the file is fixed and read again.",
         )
     assert (await invoker.invoke(catalog, good, {}, HandlerContext())).content == "tool 47"

@@ -3,6 +3,7 @@
 import json
 import logging
 import sys
+from collections.abc import Collection
 from datetime import UTC, datetime
 
 from session_runtime.config.runtime import LogSettings
@@ -43,9 +44,13 @@ def _one_line(message: str) -> str:
     return printable(message).replace("\n", "\\n").replace("\t", "\\t")
 
 
-def set_up_logging(settings: LogSettings) -> None:
-    """Send the log to standard error; called once by the daemon, never by an embedded runtime."""
+def set_up_logging(settings: LogSettings, silent: Collection[str] = ()) -> None:
+    """Send the log to standard error; called once by the daemon, never by an embedded runtime.
+
+    ``silent`` are names of loggers whose lines are left out.
+    """
     handler = logging.StreamHandler(sys.stderr)
+    handler.addFilter(lambda record: record.name not in silent)
     handler.setFormatter(JsonLines() if settings.format == "json" else TextLines())
     root = logging.getLogger()
     root.handlers[:] = [handler]

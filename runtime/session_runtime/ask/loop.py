@@ -1,7 +1,7 @@
 """Turn after turn until the ask ends: expose, ask the model, run its calls, decide what comes next."""
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from session_runtime.ask.calling import DeadlineReached, Patience, call_model
@@ -134,7 +134,7 @@ class Loop:
         finally:
             opened.tools_s = _now() - started
         opened.calls = run.records
-        self._transcript.add_turn(_assistant(reply), run.results)
+        self._transcript.add_turn(_assistant(replace(reply, calls=run.calls)), run.results)
         return run
 
     def _after_calls(self, reply: ModelReply, run: TurnRun) -> Ending | None:

@@ -114,6 +114,7 @@ class AskService:
             duration_s = asyncio.get_running_loop().time() - started
             result = _finish(emitter, run.result(ending))
             self._keep_record(build_record(run, result, duration_s))
+            _log_failure(result)
         return result
 
 
@@ -148,6 +149,11 @@ async def _execute(run: AskRun) -> Ending:
         return Ending(
             "failed", "", ErrorInfo("internal", "the runtime failed; its log has the details")
         )
+
+
+def _log_failure(result: AskResult) -> None:
+    if result.outcome == "failed" and result.error is not None:
+        _log.warning("%s failed: %s (%s)", result.ask_id, result.error.message, result.error.code)
 
 
 def _finish(emitter: Emitter, result: AskResult) -> AskResult:

@@ -43,11 +43,22 @@ class Ready:
     warning: str | None = None
     repairs: tuple[str, ...] = ()
 
+    @property
+    def as_run(self) -> ToolCall:
+        """The call with the arguments that it ran with; untouched where nothing was repaired."""
+        if not self.repairs:
+            return self.call
+        return replace(self.call, arguments=json.dumps(self.arguments, ensure_ascii=False))
+
 
 @dataclass(frozen=True, slots=True)
 class TurnRun:
-    """All results in call order; ``ended`` if the model called ``end`` alone and it succeeded."""
+    """All results in call order; ``ended`` if the model called ``end`` alone and it succeeded.
 
+    ``calls`` are those of the reply as they are to be remembered: with repaired arguments.
+    """
+
+    calls: tuple[ToolCall, ...]
     results: tuple[ToolResult, ...]
     records: tuple[CallRecord, ...]
     ended: bool = False
@@ -81,6 +92,10 @@ async def run_calls(
         if result.call_id not in finished:
             _report_finished(scope, result)
     return TurnRun(
+        tuple(
+            item.as_run if isinstance(item, Ready) else call
+            for item, call in zip(prepared, calls, strict=True)
+        ),
         results,
         tuple(_record(scope, item, result) for item, result in zip(prepared, results, strict=True)),
         ended=any(item.spec.name == END for item in ready) and results[0].status == "ok",

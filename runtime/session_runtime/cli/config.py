@@ -12,6 +12,7 @@ from session_runtime.cli.opening import checked
 from session_runtime.cli.options import Files, file_options, json_option
 from session_runtime.cli.screen import print_json
 from session_runtime.config.explain import explain, show
+from session_runtime.config.snapshot import ConfigSnapshot
 from session_runtime.errors import ConfigError
 from session_runtime.generation import Generation
 from session_runtime.wire import printable, to_bytes
@@ -49,7 +50,7 @@ def check_config(files: Files, as_json: bool) -> int:
 @json_option
 def show_config(files: Files, as_json: bool) -> None:
     """Show every key in force with its source."""
-    shown = show(read_config(files.config, env_file=files.env_file))
+    shown = show(_read(files))
     if as_json:
         print_json([asdict(explanation) for explanation in shown])
         return
@@ -64,7 +65,7 @@ def show_config(files: Files, as_json: bool) -> None:
 @json_option
 def explain_config(key: str, files: Files, as_json: bool) -> None:
     """Explain the dotted KEY: its value, where it comes from, what that hides, when it acts."""
-    explanation = explain(read_config(files.config, env_file=files.env_file), key)
+    explanation = explain(_read(files), key)
     if as_json:
         print_json(asdict(explanation))
         return
@@ -73,6 +74,14 @@ def explain_config(key: str, files: Files, as_json: bool) -> None:
     for source in explanation.shadowed:
         click.echo(printable(f"shadowed, no effect: {source}"))
     click.echo(f"an edit acts: {explanation.acts}")
+
+
+def _read(files: Files) -> ConfigSnapshot:
+    """Read the configuration; what was set without effect is told on the error stream."""
+    snapshot = read_config(files.config, env_file=files.env_file)
+    for warning in snapshot.warnings:
+        click.echo(f"warning: {printable(str(warning))}", err=True)
+    return snapshot
 
 
 def _described(generation: Generation) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 
 from session_runtime.app.logs import set_up_logging
 from session_runtime.app.runtime import Runtime, bundled_handlers, read_config
+from session_runtime.ask import service
 from session_runtime.cli.options import Files
 from session_runtime.config.live import check
 from session_runtime.config.runtime import LogSettings
@@ -17,7 +18,7 @@ _QUIET = LogSettings(level="warning")
 @asynccontextmanager
 async def opened(files: Files) -> AsyncIterator[Runtime]:
     """Open the runtime of a configuration; raises ConfigError."""
-    set_up_logging(_QUIET)
+    set_up_logging(_QUIET, silent=(service.__name__,))  # how an ask ends is told by its report
     async with Runtime.open(files.config, env_file=files.env_file) as runtime:
         yield runtime
 

@@ -119,11 +119,13 @@ def _call(call: ToolCall, names: WireNames, left_out: Set[str]) -> dict[str, Any
 
 
 def _readable(arguments: str) -> str:
-    """Arguments as they came if they are a JSON object, else none: servers refuse a request over it."""
+    """Arguments as they came if they are a JSON object, else inside one: servers insist on one."""
     try:
-        return arguments if isinstance(json.loads(arguments), dict) else "{}"
+        if not arguments.strip() or isinstance(json.loads(arguments), dict):
+            return arguments.strip() or "{}"
     except (ValueError, RecursionError):
-        return "{}"
+        pass
+    return json.dumps({"unreadable_arguments": arguments}, ensure_ascii=False)
 
 
 def _content(content: Content | None) -> str | list[dict[str, Any]]:

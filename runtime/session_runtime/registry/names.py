@@ -53,7 +53,14 @@ class WireNames:
         """Give the wire name; a name outside the catalogue (old history) gets a legal stand-in."""
         if canonical in self.to_wire and self._shows(canonical):
             return self.to_wire[canonical]
-        return _with_digest(_plain(canonical, self.separator), canonical)
+        form = _plain(canonical, self.separator)
+        if form and len(form) <= MAX_WIRE_LENGTH and not self._is_taken(form):
+            return form
+        return _with_digest(form, canonical)
+
+    def _is_taken(self, form: str) -> bool:
+        holder = self.to_canonical.get(form)
+        return form.casefold() == TOOL_SEARCH or (holder is not None and self._shows(holder))
 
     def decode(self, wire: str) -> str:
         """Give the canonical name; what no tool has is returned as it came."""

@@ -152,8 +152,8 @@ class Unspeakable(Exception):
         (
             PermanentError("its code is broken", code="tool.import_failed"),
             "tool.import_failed",
-            "t was not run: its code is broken. The import will be tried again at the next call; it "
-            "will fail again until the file is fixed.",
+            "t was not run: its code is broken. The import will be tried again at the next call; "
+            "a fault in the file stays until the file is fixed and read again.",
         ),
         (
             PermanentError("it has no such page", code="mcp.refused"),

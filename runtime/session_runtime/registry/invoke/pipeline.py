@@ -210,7 +210,7 @@ def _failure(spec: ToolSpec, error: BaseException) -> _Answer:
         case PermanentError(code="tool.import_failed"):
             return _Answer(
                 f"{spec.name} was not run: {words.rstrip('.')}. The import will be tried again at the "
-                "next call; it will fail again until the file is fixed.",
+                "next call; a fault in the file stays until the file is fixed and read again.",
                 error.code,
             )
         case PermanentError():
