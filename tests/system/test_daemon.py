@@ -84,9 +84,12 @@ async def stream(url: str, question: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.requirement("NET-1a")
-async def test_the_shipped_configuration_answers_with_a_searched_tool(tmp_path: Path) -> None:
+@pytest.mark.parametrize("question", ["What is 15% of 2480?", "2480的15%是多少？"])
+async def test_the_shipped_configuration_answers_with_a_searched_tool(
+    tmp_path: Path, question: str
+) -> None:
     async with daemon(working_config(tmp_path)) as running:
-        events = await stream(running.url, "What is 15% of 2480?")
+        events = await stream(running.url, question)
     story = [
         (e["type"], e.get("name") or e.get("names"))
         for e in events

@@ -99,12 +99,12 @@ _SIGNS: Final = tuple(
     for sign, spelled in {
         " + ": r"\bplus\b|加上?",
         " - ": r"\bminus\b|减去?",
-        " * ": r"\b(?:times|x|multiplied by)\b|乘以?|×",
+        " * ": r"\b(?:times|x|multiplied by)\b|乘以?|×|的",
         " / ": r"\b(?:divided by)\b|除以|÷",
     }.items()
 )
 _OPERATOR: Final = (
-    r"(?: ?(?:\*\*|//|[-+*/^%×÷]|加上?|减去?|乘以?|除以) ?"
+    r"(?: ?(?:\*\*|//|[-+*/^%×÷]|加上?|减去?|乘以?|除以|的(?=\d[\d.]*%)) ?"
     r"| (?:of|plus|minus|times|x|divided by|multiplied by) )"
 )
 _PHONE: Final = r"(?:\d+-)+\d{4}\b"
