@@ -295,6 +295,12 @@ def objects(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 SCHEMAS = objects(st.recursive(LEAVES, objects, max_leaves=5))
 
 
+def test_an_item_of_a_list_keeps_to_the_length_that_the_list_allows() -> None:
+    schema = properties("text", text={"type": "array", "items": {**S, "maxLength": 8}})
+    assert fill(analyse("000000000"), schema).missing
+    assert fill(analyse("'short'"), schema).arguments == {"text": ["short"]}
+
+
 @given(question=TEXTS, schema=SCHEMAS)
 def test_what_is_complete_satisfies_the_schema(question: str, schema: dict[str, Any]) -> None:
     filled = fill(analyse(question), schema)

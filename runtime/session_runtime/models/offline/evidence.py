@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final, assert_never
 
 from session_runtime.models.offline.leaves import Leaf
-from session_runtime.models.offline.phrases import Phrase, phrases_for
+from session_runtime.models.offline.phrases import Phrase, fits_length, phrases_for
 from session_runtime.models.offline.spans import Question, Span
 from session_runtime.models.offline.words import is_general, is_han, stem, words
 
@@ -159,7 +159,9 @@ def _lists(question: Question, leaf: Leaf) -> Iterator[Evidence]:
         return
     if item.kind == "string":
         for phrase in phrases_for(question, leaf):
-            yield from _split(question, phrase)
+            for stretch in _split(question, phrase):
+                if all(fits_length(value, item) for value in stretch.value):
+                    yield stretch
         return
     found = sorted(evidence_for(question, item), key=lambda one: one.start)
     if found:

@@ -115,7 +115,7 @@ def phrases_for(question: Question, leaf: Leaf) -> Iterator[Phrase]:
         yield from (_phrase(span, 85) for span in question.of(*exact))
         return
     for phrase in _all_phrases(question, leaf):
-        if _fits_length(phrase.text, leaf):
+        if fits_length(phrase.text, leaf):
             yield phrase
 
 
@@ -143,7 +143,8 @@ def _phrase(span: Span, strength: int) -> Phrase:
     return Phrase(span.text, strength, span.start, span.end)
 
 
-def _fits_length(text: str, leaf: Leaf) -> bool:
+def fits_length(text: str, leaf: Leaf) -> bool:
+    """Whether a schema takes a text of this length; empty text is no value."""
     low, high = leaf.schema.get("minLength", 0), leaf.schema.get("maxLength", len(text))
     return bool(text) and low <= len(text) <= high
 
