@@ -78,12 +78,7 @@ async def run_calls(
         for at, call in enumerate(calls)
     ]
     ready = [item for item in prepared if isinstance(item, Ready)]
-    for line in call_notices(scope.notices, scope.silent, [item.spec for item in ready]):
-        scope.emitter.send(NoticeEvent(text=line))
-    for item in ready:
-        scope.emitter.send(
-            ToolStarted(call_id=item.call.id, name=item.spec.name, arguments=item.arguments)
-        )
+    _announce(scope, ready)
     finished = _search_all(scope, exposure, ready) | await _run_all(scope, ready)
     results = tuple(
         finished[item.call.id] if isinstance(item, Ready) else item for item in prepared
@@ -101,6 +96,15 @@ async def run_calls(
         ended=any(item.spec.name == END for item in ready) and results[0].status == "ok",
         all_refused=not ready,
     )
+
+
+def _announce(scope: AskScope, ready: Sequence[Ready]) -> None:
+    for line in call_notices(scope.notices, scope.silent, [item.spec for item in ready]):
+        scope.emitter.send(NoticeEvent(text=line))
+    for item in ready:
+        scope.emitter.send(
+            ToolStarted(call_id=item.call.id, name=item.spec.name, arguments=item.arguments)
+        )
 
 
 def _beyond(call: ToolCall) -> ToolResult:
