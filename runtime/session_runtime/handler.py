@@ -7,12 +7,15 @@ or JSON-able data, and raises ``ToolError`` to tell the model why it cannot do w
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from session_runtime.errors import ToolError
+from session_runtime.services import Files, Notes, Results, Services, Web
 from session_runtime.types import Identity, JsonObject, nothing
 
 __all__ = ["HandlerContext", "Identity", "ToolError"]
+
+T = TypeVar("T")
 
 
 class ProgressSink(Protocol):
@@ -36,7 +39,8 @@ class HandlerContext:
     ``deadline`` is on the monotonic clock (``time.monotonic()``, in seconds), None without a limit;
     ``idempotency_key`` is the same for every attempt of one call; ``resources`` are objects that the
     embedding program handed to the runtime (a database pool, a bot client); ``conversation`` and
-    ``metadata`` are the caller's, as given. ``emit_message`` and ``progress`` may be called from any
+    ``metadata`` are the caller's, as given; ``services`` are what the runtime offers, reached through
+    ``files``, ``web``, ``notes`` and ``results``. ``emit_message`` and ``progress`` may be called from any
     thread.
     """
 
@@ -50,6 +54,27 @@ class HandlerContext:
     metadata: JsonObject = field(default_factory=nothing)
     on_progress: ProgressSink = _no_progress
     on_message: Callable[[str], None] = _no_message
+    services: Services = field(default_factory=Services)
+
+    @property
+    def files(self) -> Files:
+        """The folders that tools may use; ToolError ``tool.not_configured`` if there are none."""
+        return _offered(self.services.files, "no folder is open to tools: see [files]")
+
+    @property
+    def web(self) -> Web:
+        """Pages of the public internet; ToolError ``tool.not_configured`` if that is off."""
+        return _offered(self.services.web, "reading web pages is switched off: see [web]")
+
+    @property
+    def notes(self) -> Notes:
+        """The notes of whoever asks; ToolError ``tool.not_configured`` if that is off."""
+        return _offered(self.services.notes, "notes are switched off: see [notes]")
+
+    @property
+    def results(self) -> Results:
+        """Long results of this ask; ToolError ``tool.not_configured`` outside of an ask."""
+        return _offered(self.services.results, "there are no kept results outside of an ask")
 
     def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
         """Report how far the call is; becomes a ``tool.progress`` event.
@@ -68,6 +93,12 @@ class HandlerContext:
         Raises TypeError for what is no text.
         """
         self.on_message(_text(text))
+
+
+def _offered(service: T | None, why_not: str) -> T:
+    if service is None:
+        raise ToolError(why_not, code="tool.not_configured")
+    return service
 
 
 def _number(value: object) -> float:

@@ -57,6 +57,7 @@ class Progress:
     turns: list[TurnRecord] = field(default_factory=list)
     text: str = ""
     nudges: int = 0
+    carry: object = None
 
 
 class Loop:
@@ -105,7 +106,9 @@ class Loop:
             )
             return lambda text: self._scope.emitter.send(TextDelta(text=text))
 
-        request = ModelRequest(self._transcript.sent, tools, self._exposure.names)
+        request = ModelRequest(
+            self._transcript.sent, tools, self._exposure.names, self.progress.carry
+        )
         patience = Patience(self._profile.settings.max_retries)
         started = _now()
         try:
@@ -120,6 +123,7 @@ class Loop:
         finally:
             opened.model_s = _now() - started
         opened.finish_reason = reply.finish_reason
+        self.progress.carry = reply.carry
         return reply
 
     def _count(self, opened: OpenTurn, reply: ModelReply) -> None:

@@ -101,6 +101,7 @@ class AskRun:
             silent=self.request.silent,
             keep_arguments=settings.trace.content,
             resources=self._resources,
+            services=self.generation.toolbox.services(self.request.identity, None),
             conversation=self.request.conversation,
             metadata=self.request.metadata,
         )

@@ -9,6 +9,7 @@ from session_runtime.ask.guards import CallGuard
 from session_runtime.ask.notices import Mode
 from session_runtime.generation import Generation
 from session_runtime.handler import HandlerContext, ProgressSink
+from session_runtime.services import Services
 from session_runtime.types import Identity, JsonObject, ToolProgress, nothing
 
 
@@ -28,6 +29,7 @@ class AskScope:
     conversation: str | None = None
     metadata: JsonObject = field(default_factory=nothing)
     resources: Mapping[str, Any] = field(default_factory=nothing)
+    services: Services = field(default_factory=Services)
 
     def context(self, call_id: str, deadline: float | None = None) -> HandlerContext:
         """What the handler of one call gets to know."""
@@ -42,6 +44,7 @@ class AskScope:
             metadata=self.metadata,
             on_progress=self._progress_of(call_id),
             on_message=self.emitter.message,
+            services=self.services,
         )
 
     def _progress_of(self, call_id: str) -> ProgressSink:

@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import json
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -35,6 +35,7 @@ from session_runtime.registry.registry import Registry
 from session_runtime.registry.schema import compile_schema
 from session_runtime.registry.spec import ToolSpec
 from session_runtime.search import FieldWeights, build_index, tool_search_spec
+from session_runtime.toolbox.box import Toolbox, open_toolbox, toolbox_key
 
 TOOL_FRAME_CHARS = 60
 
@@ -67,6 +68,7 @@ class GenerationBuilder:
         self._sources: UsagePool[LocalSource] = UsagePool()
         self._in_force: LocalSource | None = None
         self._models: UsagePool[Model] = UsagePool()
+        self._toolboxes: UsagePool[Toolbox] = UsagePool()
         self.generations = Generations(self.let_go)
 
     async def prepare(self, snapshot: ConfigSnapshot) -> PreparedGeneration:
@@ -81,6 +83,7 @@ class GenerationBuilder:
         releases = [
             *map(self._models.release, generation.held_models),
             *map(self._sources.release, generation.held_sources),
+            self._toolboxes.release(generation.held_toolbox),
         ]
         for outcome in await asyncio.gather(*releases, return_exceptions=True):
             if isinstance(outcome, BaseException):
@@ -88,7 +91,10 @@ class GenerationBuilder:
 
     async def _build(self, snapshot: ConfigSnapshot, undo: AsyncExitStack) -> Generation:
         settings = snapshot.settings
-        found = await asyncio.to_thread(_scan, settings, self._bundled)
+        box_key = toolbox_key(settings)
+        toolbox = await self._toolboxes.acquire(box_key, partial(_open_toolbox, settings))
+        undo.push_async_callback(self._toolboxes.release, box_key)
+        found = await asyncio.to_thread(_scan, settings, self._bundled, toolbox.idle)
         source_key = f"handlers:{found.digest}"
         source = await self._sources.acquire(
             source_key, partial(_open_handlers, found, self._in_force)
@@ -116,8 +122,10 @@ class GenerationBuilder:
                 self._registry, settings.handlers.timeout_s, settings.ask.max_result_chars
             ),
             handlers=source,
+            toolbox=toolbox,
             held_models=model_keys,
             held_sources=(source_key,),
+            held_toolbox=box_key,
             warnings=(*found.warnings, *unreachable_names(settings, index)),
         )
 
@@ -152,14 +160,19 @@ class GenerationBuilder:
         return opened, tuple(keys)
 
 
-def _scan(settings: Settings, bundled: Path) -> Scan:
+def _scan(settings: Settings, bundled: Path, idle: Sequence[str]) -> Scan:
     handlers = settings.handlers
     return scan(
         handlers.paths,
         bundled if handlers.bundled else None,
         handlers.enabled,
         handlers.disabled,
+        idle,
     )
+
+
+async def _open_toolbox(settings: Settings) -> Toolbox:
+    return await asyncio.to_thread(open_toolbox, settings)
 
 
 async def _open_handlers(found: Scan, previous: LocalSource | None) -> LocalSource:

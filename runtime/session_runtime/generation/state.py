@@ -16,6 +16,7 @@ from session_runtime.registry.policy import Policy
 from session_runtime.registry.schema import ArgumentCheck
 from session_runtime.registry.spec import ToolSpec
 from session_runtime.search import SearchIndex
+from session_runtime.toolbox.box import Toolbox
 
 MASKS_KEPT = 64
 NOT_IN_FORCE = 0
@@ -89,9 +90,9 @@ class Generation:
 
     ``number`` counts from 1 and is given when it comes into force; until then it is ``NOT_IN_FORCE``.
     ``schema_tokens`` estimates what each tool's schema costs in a request, in tokens; ``handlers`` is
-    the source whose imported code the next generation takes over (REL-7); ``held_models``
-    and ``held_sources`` are the keys of the shared resources that it keeps open; ``warnings`` tell
-    operators what was configured without effect.
+    the source whose imported code the next generation takes over (REL-7), ``toolbox`` what handlers are
+    offered; ``held_models``, ``held_sources`` and ``held_toolbox`` are the keys of the shared resources
+    that it keeps open; ``warnings`` tell operators what was configured without effect.
     """
 
     number: int
@@ -107,8 +108,10 @@ class Generation:
     permitted: PermittedLists
     invoker: Invoker
     handlers: LocalSource
+    toolbox: Toolbox
     held_models: tuple[str, ...]
     held_sources: tuple[str, ...]
+    held_toolbox: str
     warnings: tuple[str, ...]
 
     @property

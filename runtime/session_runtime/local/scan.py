@@ -55,16 +55,20 @@ class Scan:
 
 
 def scan(
-    paths: Sequence[Path], bundled: Path | None, enabled: Sequence[str], disabled: Sequence[str]
+    paths: Sequence[Path],
+    bundled: Path | None,
+    enabled: Sequence[str],
+    disabled: Sequence[str],
+    idle: Sequence[str] = (),
 ) -> Scan:
     """Read the tools below ``paths`` and those that come with the package, in ``bundled``.
 
-    ``enabled`` and ``disabled`` are patterns of names; no ``enabled`` means all. A tool that cannot
-    be used is quarantined alone. Two of one name are both quarantined, but a tool below ``paths``
-    replaces a bundled one, with a warning. Raises ConfigError for a path that is no folder or holds
-    no usable tool.
+    ``enabled`` and ``disabled`` are patterns of names; no ``enabled`` means all. ``idle`` are patterns of
+    bundled tools that nothing was set up for. A tool that cannot be used is quarantined alone. Two of
+    one name are both quarantined, but a tool below ``paths`` replaces a bundled one, with a warning.
+    Raises ConfigError for a path that is no folder or holds no usable tool.
     """
-    found = _find_all(paths, bundled)
+    found = _find_all(paths, bundled, Patterns(idle))
     only, never = Patterns(enabled or ["*"]), Patterns(disabled)
     switched_off = {each.name for each in found if each.name not in only or each.name in never}
     chosen, clashing, replacements = _settle_names(
@@ -88,7 +92,7 @@ def scan(
     )
 
 
-def _find_all(paths: Sequence[Path], bundled: Path | None) -> list[ToolFolder]:
+def _find_all(paths: Sequence[Path], bundled: Path | None, idle: Patterns) -> list[ToolFolder]:
     found: list[ToolFolder] = []
     problems: list[Problem] = []
     for path in paths:
@@ -100,7 +104,7 @@ def _find_all(paths: Sequence[Path], bundled: Path | None) -> list[ToolFolder]:
     if problems:
         raise ConfigError(problems)
     if bundled is not None:
-        found += tool_folders(bundled, "bundled")
+        found += (each for each in tool_folders(bundled, "bundled") if each.name not in idle)
     return found
 
 

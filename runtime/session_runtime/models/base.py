@@ -22,19 +22,22 @@ class ModelRequest:
     """One turn: all messages and the tools that may be called, both with canonical names.
 
     ``tools`` only grows at its end during an ask (TS-11); ``names`` turns canonical names into what
-    the provider accepts and back (ASK-12).
+    the provider accepts and back (ASK-12). ``carry`` is what the last reply of the same ask and profile
+    handed over, None in the first turn; only the adapter that made it knows what is in it.
     """
 
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...]
     names: WireNames
+    carry: object = None
 
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
     """What the model said: text, calls with canonical names where known, usage (None: not told).
 
-    ``extra`` are unknown fields of the assistant message, to be sent back with it (ASK-3).
+    ``extra`` are unknown fields of the assistant message, to be sent back with it (ASK-3); ``carry`` goes
+    to the next request of the same ask and is never kept beyond it.
     """
 
     text: str = ""
@@ -42,6 +45,7 @@ class ModelReply:
     usage: Usage | None = None
     finish_reason: str | None = None
     extra: JsonObject = field(default_factory=nothing)
+    carry: object = None
 
 
 class Model(Protocol):
