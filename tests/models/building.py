@@ -1,13 +1,15 @@
-"""Tools, profiles and requests for tests of models, and a chat model that talks to a fake upstream."""
+"""Tools, profiles and requests for tests of models, and models that talk to a fake upstream."""
 
 from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import asynccontextmanager
-from typing import Any
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, Literal
 
 from session_runtime.config.models import ModelProfile
 from session_runtime.errors import SessionRuntimeError
 from session_runtime.models.base import Model, ModelReply, ModelRequest
-from session_runtime.models.chat import ChatModel, open_client
+from session_runtime.models.chat import ChatModel
+from session_runtime.models.http import open_client
+from session_runtime.models.responses import ResponsesModel
 from session_runtime.registry.names import build_wire_names
 from session_runtime.registry.spec import Origin, ToolSpec
 from session_runtime.testing.upstream import Replies, Upstream
@@ -45,15 +47,41 @@ def profile(base_url: str, **settings: Any) -> ModelProfile:
     return ModelProfile.model_validate({"base_url": base_url, **values}, strict=False)
 
 
+HttpModel = ChatModel | ResponsesModel
+HttpWire = Literal["chat", "responses"]
+
+
 @asynccontextmanager
-async def chat(replies: Replies, **settings: Any) -> AsyncIterator[tuple[ChatModel, Upstream]]:
-    """A chat model of a profile with ``settings``, and the server that it speaks to."""
+async def service(
+    wire: HttpWire, replies: Replies, **settings: Any
+) -> AsyncIterator[tuple[HttpModel, Upstream]]:
+    """A model of a profile with ``settings``, and the server that it speaks to."""
     async with Upstream(replies) as upstream:
-        model = ChatModel(profile(upstream.base_url, **settings), open_client(upstream.base_url))
+        model = opened(profile(upstream.base_url, wire=wire, **settings))
         try:
             yield model, upstream
         finally:
             await model.aclose()
+
+
+def opened(settings: ModelProfile) -> HttpModel:
+    """The model of a profile; whoever opens it closes it."""
+    adapter = ChatModel if settings.wire == "chat" else ResponsesModel
+    return adapter(settings, open_client(settings.base_url or ""))
+
+
+def chat(
+    replies: Replies, **settings: Any
+) -> AbstractAsyncContextManager[tuple[HttpModel, Upstream]]:
+    """A model on the wire ``chat``."""
+    return service("chat", replies, **settings)
+
+
+def responses(
+    replies: Replies, **settings: Any
+) -> AbstractAsyncContextManager[tuple[HttpModel, Upstream]]:
+    """A model on the wire ``responses``."""
+    return service("responses", replies, **settings)
 
 
 async def ask(model: Model, asked: ModelRequest | None = None) -> tuple[ModelReply, list[str]]:

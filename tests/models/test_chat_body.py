@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from session_runtime.models.base import ModelRequest
-from session_runtime.models.chat_body import ChatBody, ChatBodyWriter
+from session_runtime.models.chat_body import ChatBodyWriter
+from session_runtime.models.faults import RefusedError
+from session_runtime.models.http_body import Body
 from session_runtime.registry.names import build_wire_names
 from session_runtime.registry.spec import ToolSpec
 from session_runtime.types import ImagePart, Message, Role, TextPart, ToolCall
@@ -39,6 +41,10 @@ CONVERSATION = (
 def written(asked: ModelRequest, *left_out: str, **settings: Any) -> Any:
     writer = ChatBodyWriter(profile("http://model.test/v1", **settings))
     return json.loads(writer.write(asked, frozenset(left_out)).content)
+
+
+def refusal(said: str, status: int = 400) -> RefusedError:
+    return RefusedError("refused", status=status, said=said)
 
 
 @pytest.mark.requirement("ASK-3")
@@ -179,7 +185,7 @@ TOOLS = st.lists(
 )  # fmt: skip
 
 
-def _tools_bytes(body: ChatBody) -> bytes:
+def _tools_bytes(body: Body) -> bytes:
     start = body.content.index(b'"tools":') + len(b'"tools":')
     return body.content[start : body.content.index(b',"messages":[{"role":"user"')]
 
@@ -236,7 +242,16 @@ def test_an_optional_field_is_found_in_a_complaint(complaint: str, field: str | 
     call = ToolCall("a", "t", "{}", extra={"extra_content": {}, "k": 1} | {"extra_content": 1})
     asked = request(Message("assistant", None, (call,), extra={"reasoning_content": "x"}))
     writer = ChatBodyWriter(profile("http://model.test/v1", max_output_tokens=5))
-    assert writer.write(asked, NOTHING_LEFT_OUT).refused_field(complaint) == field
+    refused = writer.write(asked, NOTHING_LEFT_OUT).refused(refusal(complaint))
+    assert (refused.name if refused else None) == field
+
+
+@pytest.mark.parametrize("status", [404, 413])
+def test_a_refusal_of_another_kind_is_about_no_field(status: int) -> None:
+    body = ChatBodyWriter(profile("http://model.test/v1", stream=True)).write(
+        request(), NOTHING_LEFT_OUT
+    )
+    assert body.refused(refusal("no stream_options here", status)) is None
 
 
 @pytest.mark.parametrize("role", ["system", "user", "tool"])
@@ -244,7 +259,7 @@ def test_fields_that_are_not_sent_cannot_be_refused(role: Role) -> None:
     asked = request(Message(role, "hi", extra={"name": "ann"}))
     body = ChatBodyWriter(ANY).write(asked, NOTHING_LEFT_OUT)
     assert b"ann" not in body.content
-    assert body.refused_field("Invalid function name") is None
+    assert body.refused(refusal("Invalid function name")) is None
 
 
 def test_what_is_left_out_is_gone_and_cannot_be_refused_again() -> None:
@@ -271,7 +286,7 @@ def test_what_is_left_out_is_gone_and_cannot_be_refused_again() -> None:
         ],
     }
     writer = ChatBodyWriter(profile("http://model.test/v1", max_output_tokens=5))
-    assert writer.write(asked, frozenset(fields)).optional == frozenset()
+    assert writer.write(asked, frozenset(fields)).optional == ()
 
 
 def body_name(body: Any) -> str:

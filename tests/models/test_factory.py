@@ -10,6 +10,7 @@ from session_runtime.errors import ConfigError
 from session_runtime.models.chat import ChatModel
 from session_runtime.models.factory import open_model, profile_digest
 from session_runtime.models.offline import OfflineModel
+from session_runtime.models.responses import ResponsesModel
 from session_runtime.models.scripted import ScriptedModel
 from tests.models.building import KEY, profile
 
@@ -22,9 +23,15 @@ def scripted(path: Path) -> ModelProfile:
 async def test_each_wire_opens_its_model(tmp_path: Path) -> None:
     script = tmp_path / "script.json"
     script.write_text("{}", "utf-8")
-    profiles = [profile("http://model.test/v1"), scripted(script), ModelProfile(wire="offline")]
+    profiles = [
+        profile("http://model.test/v1"),
+        profile("http://model.test/v1", wire="responses"),
+        scripted(script),
+        ModelProfile(wire="offline"),
+    ]
     models = [open_model("main", settings) for settings in profiles]
-    assert [type(model) for model in models] == [ChatModel, ScriptedModel, OfflineModel]
+    kinds = [ChatModel, ResponsesModel, ScriptedModel, OfflineModel]
+    assert [type(model) for model in models] == kinds
     for model in models:
         await model.aclose()
 
@@ -41,7 +48,14 @@ def test_an_address_that_is_none_is_a_fault_of_the_configuration() -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [{"model": "n"}, {"timeout_s": 9.0}, {"api_key": "another"}, {"api_key": None}]
+    "change",
+    [
+        {"model": "n"},
+        {"timeout_s": 9.0},
+        {"api_key": "another"},
+        {"api_key": None},
+        {"chain": False},
+    ],
 )
 def test_profiles_that_differ_in_anything_have_different_digests(change: dict[str, Any]) -> None:
     same = profile_digest(profile("http://model.test/v1"))

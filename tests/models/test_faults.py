@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from session_runtime.errors import PermanentError, TransientError
 from session_runtime.models import faults
-from session_runtime.models.faults import Endpoint
+from session_runtime.models.faults import Api, Endpoint, RefusedError
 
 KEY = "not-a-real-key-0123456789"
-WHERE = Endpoint("http://model.test/v1", (KEY,))
+WHERE = Endpoint("http://model.test/v1", (KEY,), Api("chat completions", "/chat/completions"))
 NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 
 
@@ -31,15 +31,15 @@ def said(message: str, **more: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("status", "body", "kind", "code"),
     [
-        (400, said("bad"), PermanentError, "model.refused"),
+        (400, said("bad"), RefusedError, "model.refused"),
         (401, said("who?"), PermanentError, "model.unauthorized"),
         (402, said("pay"), PermanentError, "model.quota_exhausted"),
         (403, said("no"), PermanentError, "model.unauthorized"),
-        (404, said("which?"), PermanentError, "model.refused"),
+        (404, said("which?"), RefusedError, "model.refused"),
         (408, b"", TransientError, "model.unavailable"),
         (409, b"", TransientError, "model.unavailable"),
-        (413, b"", PermanentError, "model.refused"),
-        (422, {"detail": [{"loc": ["body"], "msg": "odd"}]}, PermanentError, "model.refused"),
+        (413, b"", RefusedError, "model.refused"),
+        (422, {"detail": [{"loc": ["body"], "msg": "odd"}]}, RefusedError, "model.refused"),
         (425, b"", TransientError, "model.unavailable"),
         (429, said("slow"), TransientError, "model.rate_limited"),
         (
@@ -207,8 +207,8 @@ def test_a_connection_that_fails_is_classified_and_names_the_server(
         (said("x", type="overloaded_error"), TransientError, "model.unavailable"),
         (said("x", code=502), TransientError, "model.unavailable"),
         (said("x", type="authentication_error"), PermanentError, "model.unauthorized"),
-        (said("x", code="model_not_found"), PermanentError, "model.refused"),
-        ({"object": "error", "message": "x", "code": 400}, PermanentError, "model.refused"),
+        (said("x", code="model_not_found"), RefusedError, "model.refused"),
+        ({"object": "error", "message": "x", "code": 400}, RefusedError, "model.refused"),
         ({"error": "something"}, TransientError, "model.unavailable"),
         ("something", TransientError, "model.unavailable"),
     ],

@@ -9,22 +9,25 @@ from hypothesis import strategies as st
 
 from session_runtime.errors import PermanentError, SessionRuntimeError, TransientError
 from session_runtime.models.base import ModelReply
-from session_runtime.models.faults import Endpoint
+from session_runtime.models.faults import Api, Endpoint, RefusedError
 from session_runtime.models.reading import ReplyReader
+from session_runtime.models.stream import ReplyAssembly
 from session_runtime.registry.names import build_wire_names
 from session_runtime.types import ToolCall, Usage
 
 NAMES = build_wire_names(["web.search", "mail.send"], "__")
-WHERE = Endpoint("http://model.test/v1")
+WHERE = Endpoint("http://model.test/v1", (), Api("chat completions", "/chat/completions"))
 EVENTS = "text/event-stream"
 
 
 def read(*pieces: bytes, content_type: str = EVENTS, taken: frozenset[str] = frozenset()) -> Any:
     told: list[str] = []
-    reader = ReplyReader(WHERE, content_type, told.append)
+    assembly = ReplyAssembly(WHERE)
+    reader = ReplyReader(WHERE, content_type, assembly, told.append)
     for piece in pieces:
         reader.feed(piece)
-    reply = reader.reply(NAMES, taken)
+    reader.close()
+    reply = assembly.reply(NAMES, taken)
     assert "".join(told) == reply.text
     return reply
 
@@ -319,7 +322,7 @@ BROKEN: dict[str, tuple[bytes, str, type[SessionRuntimeError], str]] = {
     "a refusal in a success": (
         b'{"error": {"message": "no such field", "type": "invalid_request_error"}}',
         "application/json",
-        PermanentError,
+        RefusedError,
         "model.refused",
     ),
     "a list with an error": (
@@ -368,7 +371,7 @@ def test_what_is_no_api_names_the_base_url_and_the_way_out() -> None:
 
 @pytest.mark.parametrize("start", [b"{", b"data: x\n"])
 def test_a_body_without_end_is_refused(start: bytes) -> None:
-    reader = ReplyReader(WHERE, "", lambda text: None, max_body_bytes=1000)
+    reader = ReplyReader(WHERE, "", ReplyAssembly(WHERE), lambda text: None, max_body_bytes=1000)
     reader.feed(start)
     for _ in range(80):
         reader.feed(b": ping ping\n")

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from session_runtime.models.chat import ChatModel, open_client
+from session_runtime.models.chat import ChatModel
+from session_runtime.models.http import open_client
 from session_runtime.testing.echo import echo
-from session_runtime.testing.replies import ChatReply, Pace
+from session_runtime.testing.replies import ChatReply, Pace, reply_text
 from session_runtime.types import Message
 from tests.models.building import ask, profile, request
 
@@ -64,6 +65,25 @@ def test_anything_else_is_echoed_with_the_pace_that_is_asked_for() -> None:
     reply = echo({"messages": []}, Pace(delay_s=1))
     assert isinstance(reply, ChatReply)
     assert (reply.text, reply.pace.delay_s) == ("echo: ", 1)
+
+
+def test_a_request_on_the_other_wire_is_answered_alike() -> None:
+    call = {"type": "function_call", "call_id": "c0", "name": "math__evaluate", "arguments": "{}"}
+    body = {
+        "input": [
+            {"role": "user", "content": [{"type": "input_text", "text": "call math.evaluate"}]},
+            {"type": "reasoning", "summary": []},
+        ],
+        "tools": [{"type": "function", "name": "math__evaluate"}],
+    }
+    asked = echo(body)
+    output = {"type": "function_call_output", "call_id": "c0", "output": "2"}
+    answered = echo({**body, "input": [*body["input"], call, output]})
+    assert isinstance(asked, ChatReply)
+    assert isinstance(answered, ChatReply)
+    assert [call.name for call in asked.calls] == ["math__evaluate"]
+    assert answered.text == "2"
+    assert echo({"input": "hello"}) == reply_text("echo: hello")
 
 
 async def test_it_runs_as_a_process_of_its_own_until_a_signal_ends_it() -> None:

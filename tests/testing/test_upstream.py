@@ -8,10 +8,12 @@ from typing import Any
 import httpx2
 import pytest
 
+from session_runtime.testing.chains import Chains
 from session_runtime.testing.replies import (
     Call,
     ChatReply,
     Pace,
+    RawReply,
     Reply,
     reply_bytes,
     reply_error,
@@ -63,6 +65,27 @@ async def test_replies_can_be_made_by_a_function(client: httpx2.AsyncClient) -> 
 
     assert await played(client, plain, "x") == ["re: x"]
     assert await played(client, slow, "y") == ["re: y"]
+
+
+async def test_replies_belong_to_questions_on_either_wire(client: httpx2.AsyncClient) -> None:
+    async with Upstream({"x": [reply_text("x1")], "y": [reply_text("y1")]}) as upstream:
+        url = f"{upstream.base_url}/responses"
+        answer = await client.post(url, json={"model": "m", "input": "y"})
+        assert text_of(await post(client, upstream, asking("x"))) == "x1"
+    assert answer.json()["output"][0]["content"][0]["text"] == "y1"
+
+
+def test_only_the_newest_conversations_are_remembered() -> None:
+    chains = Chains()
+    for number in range(1_001):
+        chains.keep(f"resp_{number}", ())
+    forgotten = chains.complete({"previous_response_id": "resp_0"})
+    assert isinstance(forgotten, RawReply)
+    assert forgotten.status == 404
+    assert chains.complete({"previous_response_id": "resp_1"}) == {
+        "previous_response_id": "resp_1",
+        "input": [],
+    }
 
 
 async def test_a_request_too_many_is_refused_in_words(client: httpx2.AsyncClient) -> None:
@@ -158,7 +181,9 @@ async def test_statuses_headers_and_bodies_are_free(client: httpx2.AsyncClient) 
         refused = await post(client, upstream, asking("x"))
         shown = await post(client, upstream, asking("x"))
     assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
-    assert refused.json() == {"error": {"message": "slow", "type": "error", "code": "rate"}}
+    assert refused.json() == {
+        "error": {"message": "slow", "type": "error", "param": None, "code": "rate"}
+    }
     assert (shown.headers["content-type"], shown.text) == ("text/html", "<html></html>")
 
 

@@ -1,6 +1,6 @@
 """What every model adapter offers: one reply to one request. When to ask again is decided in ``ask``."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -46,6 +46,11 @@ class ModelReply:
     finish_reason: str | None = None
     extra: JsonObject = field(default_factory=nothing)
     carry: object = None
+
+
+def call_ids(messages: Iterable[Message]) -> frozenset[str]:
+    """The ids of all calls in these messages, which a new call may not have."""
+    return frozenset(call.id for message in messages for call in message.tool_calls)
 
 
 class Model(Protocol):

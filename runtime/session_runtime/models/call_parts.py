@@ -63,6 +63,13 @@ class CallAssembly:
             call = self._begin(index)
         self._fill(call, item)
 
+    def add_end(self, item: Mapping[str, Any]) -> None:
+        """Take the whole arguments of the call that an item is marked with, in place of its pieces."""
+        index = _index(item)
+        call = self._candidate(index, _id(item)) or self._begin(index)
+        call.arguments.clear()
+        self._fill(call, item)
+
     def add_legacy(self, function_call: Mapping[str, Any]) -> None:
         """Add the older form, one ``function_call`` per message without id or index."""
         self.add_piece({"index": _LEGACY_INDEX, "function": function_call})
@@ -76,14 +83,20 @@ class CallAssembly:
         taken = set(taken_ids)
         free_ids = (call_id for n in count() if (call_id := f"call_{n}") not in taken)
         calls: list[ToolCall] = []
-        for parts in self._calls:
+        for parts in self._filled():
+            known = parts.id and parts.id not in taken
+            call_id = parts.id if known else next(free_ids)
+            taken.add(call_id)
             arguments = "".join(parts.arguments)
-            if parts.name or arguments:
-                known = parts.id and parts.id not in taken
-                call_id = parts.id if known else next(free_ids)
-                taken.add(call_id)
-                calls.append(ToolCall(call_id, parts.name, arguments, extra=parts.extra))
+            calls.append(ToolCall(call_id, parts.name, arguments, extra=parts.extra))
         return tuple(calls)
+
+    def sent_ids(self) -> tuple[str, ...]:
+        """For each of ``calls`` the id that the provider sent, "" where it sent none."""
+        return tuple(parts.id for parts in self._filled())
+
+    def _filled(self) -> list[_Parts]:
+        return [parts for parts in self._calls if parts.name or any(parts.arguments)]
 
     def _candidate(self, index: int | None, call_id: str) -> _Parts | None:
         if index is not None:

@@ -1,17 +1,22 @@
 """Writes the body of a chat completions request, byte for byte the same for the same input (TS-11).
 
-What to leave out because a server refuses it is decided in ``chat``.
+What to leave out because a server refuses it is decided in ``http``.
 """
 
-import json
-import re
 from collections.abc import Mapping, Set
-from dataclasses import dataclass
 from typing import Any, Final
 
 from session_runtime.config.models import ModelProfile
 from session_runtime.models.base import ModelRequest
 from session_runtime.models.extras import call_extra, message_extra
+from session_runtime.models.http_body import (
+    Body,
+    body_bytes,
+    known_by_name,
+    readable_arguments,
+    schema_with_properties,
+    to_json,
+)
 from session_runtime.models.memo import SpecMemo
 from session_runtime.registry.names import WireNames
 from session_runtime.registry.spec import ToolSpec
@@ -19,23 +24,7 @@ from session_runtime.types import Content, ImagePart, JsonObject, Message, TextP
 
 _STREAM_OPTIONS: Final = "stream_options"
 _MAX_TOKENS: Final = "max_tokens"
-_OTHER_WORDS: Final[Mapping[str, str]] = {_STREAM_OPTIONS: "include_usage"}
-
-
-@dataclass(frozen=True, slots=True)
-class ChatBody:
-    """A body ready to be sent; ``optional`` are the fields in it that a server may do without."""
-
-    content: bytes
-    optional: frozenset[str]
-
-    def refused_field(self, complaint: str) -> str | None:
-        """The optional field that the text of a refusal names, if it names one."""
-        for field in sorted(self.optional):
-            for name in (field, _OTHER_WORDS.get(field, field)):
-                if re.search(rf"(?<![A-Za-z0-9_]){re.escape(name)}(?![A-Za-z0-9_])", complaint):
-                    return field
-        return None
+_OTHER_WORDS: Final[Mapping[str, tuple[str, ...]]] = {_STREAM_OPTIONS: ("include_usage",)}
 
 
 class ChatBodyWriter:
@@ -45,21 +34,16 @@ class ChatBodyWriter:
         self._profile = profile
         self._tools: SpecMemo[bytes] = SpecMemo(_tool)
 
-    def write(self, request: ModelRequest, left_out: Set[str]) -> ChatBody:
-        """The whole body without the fields in ``left_out``.
-
-        ``tools`` of a longer list begin with the bytes of the shorter one, save its closing bracket;
-        without tools there is no such key, as some servers refuse an empty list.
-        """
+    def write(self, request: ModelRequest, left_out: Set[str]) -> Body:
+        """The whole body without the fields in ``left_out``."""
         settings = self._settings(left_out)
         messages = [_message(message, request.names, left_out) for message in request.messages]
-        parts = [_json(settings)[:-1]]
-        if request.tools:
-            tools = b",".join(self._tools.get(spec, request.names) for spec in request.tools)
-            parts.append(b'"tools":[' + tools + b"]")
-        parts.append(b'"messages":' + _json(messages) + b"}")
+        tools = (self._tools.get(spec, request.names.encode(spec.name)) for spec in request.tools)
         optional = (settings.keys() & {_STREAM_OPTIONS, _MAX_TOKENS}) | _extra_names(messages)
-        return ChatBody(b",".join(parts), frozenset(optional))
+        return Body(
+            body_bytes(settings, tools, "messages", messages),
+            tuple(known_by_name(name, *_OTHER_WORDS.get(name, ())) for name in sorted(optional)),
+        )
 
     def _settings(self, left_out: Set[str]) -> dict[str, Any]:
         profile = self._profile
@@ -73,21 +57,16 @@ class ChatBodyWriter:
             settings["stream"] = True
             if _STREAM_OPTIONS not in left_out:
                 settings[_STREAM_OPTIONS] = {"include_usage": True}
-        return settings
+        return {**settings, **profile.extra_body}
 
 
-def _tool(spec: ToolSpec, names: WireNames) -> bytes:
+def _tool(spec: ToolSpec, wire_name: str) -> bytes:
     function = {
-        "name": names.encode(spec.name),
+        "name": wire_name,
         "description": spec.description,
-        "parameters": _parameters(spec.parameters),
+        "parameters": schema_with_properties(spec.parameters),
     }
-    return _json({"type": "function", "function": function})
-
-
-def _parameters(schema: JsonObject) -> JsonObject:
-    """Some services refuse an object without ``properties``; for validation it changes nothing."""
-    return schema if "properties" in schema else {**schema, "properties": {}}
+    return to_json({"type": "function", "function": function})
 
 
 def _message(message: Message, names: WireNames, left_out: Set[str]) -> dict[str, Any]:
@@ -113,19 +92,9 @@ def _assistant(message: Message, names: WireNames, left_out: Set[str]) -> dict[s
 
 
 def _call(call: ToolCall, names: WireNames, left_out: Set[str]) -> dict[str, Any]:
-    function = {"name": names.encode(call.name), "arguments": _readable(call.arguments)}
+    function = {"name": names.encode(call.name), "arguments": readable_arguments(call.arguments)}
     fields = {"id": call.id, "type": "function", "function": function}
     return fields | _without(call_extra(call.extra), left_out)
-
-
-def _readable(arguments: str) -> str:
-    """Arguments as they came if they are a JSON object, else inside one: servers insist on one."""
-    try:
-        if not arguments.strip() or isinstance(json.loads(arguments), dict):
-            return arguments.strip() or "{}"
-    except (ValueError, RecursionError):
-        pass
-    return json.dumps({"unreadable_arguments": arguments}, ensure_ascii=False)
 
 
 def _content(content: Content | None) -> str | list[dict[str, Any]]:
@@ -158,15 +127,3 @@ def _extra_names(messages: list[dict[str, Any]]) -> set[str]:
 
 def _without(fields: JsonObject, left_out: Set[str]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if name not in left_out}
-
-
-def _json(value: object) -> bytes:
-    """Compact JSON in UTF-8; half of a surrogate pair, which UTF-8 cannot hold, becomes ``?``."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain)
-    return text.encode("utf-8", "replace")
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, Mapping):
-        return dict(value)
-    raise TypeError(f"{type(value).__name__} is no JSON value: {value!r:.80}")

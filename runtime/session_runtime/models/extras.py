@@ -10,6 +10,9 @@ from typing import Any, Final
 from session_runtime.types import JsonObject
 
 _OWN_FIELDS: Final = frozenset({"role", "content", "tool_calls", "tool_call_id", "function_call"})
+RESPONSES_ITEMS: Final = "session_runtime.responses"
+"""The field in which the wire ``responses`` keeps what other wires have no place for."""
+
 _OWN_CALL_FIELDS: Final = frozenset({"id", "type", "function", "index"})
 
 # Remarks about an answer that are no part of the conversation; strict servers refuse them as
@@ -24,6 +27,7 @@ _REMARKS: Final = frozenset(
         "refusal",  # is taken as the text of the answer
         "audio",  # has another form in requests: only the id of an earlier answer
         "images",  # belongs into the content of a message in requests
+        RESPONSES_ITEMS,  # is for the service that made them, on another wire
     }
 )
 

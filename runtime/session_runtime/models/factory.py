@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Callable
 from typing import Any, assert_never
 
 import httpx2
@@ -9,8 +10,11 @@ import httpx2
 from session_runtime.config.models import ModelProfile
 from session_runtime.errors import ConfigError, Problem
 from session_runtime.models.base import Model
-from session_runtime.models.chat import ChatModel, open_client
+from session_runtime.models.chat import ChatModel
+from session_runtime.models.http import open_client
+from session_runtime.models.http_body import to_json
 from session_runtime.models.offline import OfflineModel
+from session_runtime.models.responses import ResponsesModel
 from session_runtime.models.scripted import ScriptedModel, read_script
 
 
@@ -21,7 +25,9 @@ def open_model(name: str, profile: ModelProfile) -> Model:
     """
     match profile.wire:
         case "chat":
-            return _chat(name, profile)
+            return _at_service(ChatModel, name, profile)
+        case "responses":
+            return _at_service(ResponsesModel, name, profile)
         case "scripted":
             assert profile.script is not None, "ModelProfile asks for it"
             return ScriptedModel(read_script(profile.script))
@@ -32,21 +38,26 @@ def open_model(name: str, profile: ModelProfile) -> Model:
 
 
 def profile_digest(profile: ModelProfile) -> str:
-    """Equal for profiles that one model object can serve: same values, key and script content.
+    """Equal for profiles that one model object can serve: same values, secrets and script content.
 
-    The key goes into the hash; keep the digest in memory only, it is not meant to be shown (CFG-4).
+    Secrets go into the hash; keep the digest in memory only, it is not meant to be shown (CFG-4).
     """
-    values: dict[str, Any] = profile.model_dump(mode="json", exclude={"api_key"})
+    apart = {"api_key", "headers", "extra_body"}
+    values: dict[str, Any] = profile.model_dump(mode="json", exclude=apart)
     values["api_key"] = profile.api_key.get_secret_value() if profile.api_key else None
+    values["headers"] = {name: each.get_secret_value() for name, each in profile.headers.items()}
+    values["extra_body"] = to_json(profile.extra_body).decode()
     if profile.wire == "scripted" and profile.script is not None and profile.script.is_file():
         values["script_content"] = hashlib.blake2b(profile.script.read_bytes()).hexdigest()
     text = json.dumps(values, sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def _chat(name: str, profile: ModelProfile) -> ChatModel:
+def _at_service(
+    adapter: Callable[[ModelProfile, httpx2.AsyncClient], Model], name: str, profile: ModelProfile
+) -> Model:
     try:
-        return ChatModel(profile, open_client(profile.base_url or ""))
+        return adapter(profile, open_client(profile.base_url or ""))
     except httpx2.InvalidURL as error:
         problem = Problem(f"is no address: {error}", key=f"models.{name}.base_url")
         raise ConfigError([problem]) from error

@@ -41,12 +41,38 @@ _NO_MONEY: Final = "insufficient_quota"
 ModelFault = TransientError | PermanentError
 
 
+class RefusedError(PermanentError):
+    """The service refused this request for good and may take another: ``said`` is all it said.
+
+    ``status`` is that of the response, or the one that an error object in it stands for.
+    """
+
+    def __init__(self, message: str, *, status: int, said: str) -> None:
+        super().__init__(message, code="model.refused")
+        self.status = status
+        self.said = said
+
+    def names(self, *words: str) -> bool:
+        """Whether the service speaks of a field of the request by one of these names."""
+        names = "|".join(re.escape(word) for word in words)
+        return re.search(rf"(?<![A-Za-z0-9_])(?:{names})(?![A-Za-z0-9_])", self.said) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """A wire's protocol: what people call it and the path that is added to ``base_url``."""
+
+    name: str
+    path: str
+
+
 @dataclass(frozen=True, slots=True)
 class Endpoint:
     """Where a model is asked: ``base_url`` as it may be shown, ``secrets`` as they may not."""
 
     base_url: str
-    secrets: tuple[str, ...] = ()
+    secrets: tuple[str, ...]
+    api: Api
 
     def shown(self, text: str) -> str:
         """Text from outside as one short line without keys."""
@@ -76,7 +102,8 @@ def from_response(
     if 300 <= status < 400:
         complaint = _Complaint(f"moved to {headers.get('location', 'an unnamed address')}")
     said = f"answered {status}: {_said(endpoint, complaint)}"
-    return _classified(endpoint, status, complaint.kind, said, retry_after_s(headers, now))
+    fault = _classified(endpoint, status, complaint.kind, said, retry_after_s(headers, now))
+    return fault or _refused(endpoint, status, said, body.decode("utf-8", "replace"))
 
 
 def from_error_object(endpoint: Endpoint, error: object) -> ModelFault:
@@ -84,7 +111,8 @@ def from_error_object(endpoint: Endpoint, error: object) -> ModelFault:
     complaint = _complaint(error)
     status = complaint.status if complaint.status is not None else _guessed_status(complaint.kind)
     said = f"reported an error: {_said(endpoint, complaint)}"
-    return _classified(endpoint, status, complaint.kind, said, None)
+    fault = _classified(endpoint, status, complaint.kind, said, None)
+    return fault or _refused(endpoint, status, said, _text(error))
 
 
 def from_transport(endpoint: Endpoint, error: httpx2.TransportError) -> ModelFault:
@@ -120,10 +148,10 @@ def from_transport(endpoint: Endpoint, error: httpx2.TransportError) -> ModelFau
 
 
 def not_an_api(endpoint: Endpoint, found: str) -> PermanentError:
-    """Something else than a chat API answered; ``found`` says what it sent."""
+    """Something else than the API of the wire answered; ``found`` says what it sent."""
     return PermanentError(
-        f"base_url {endpoint.base_url} does not answer like a chat completions API: "
-        f"{endpoint.shown(found)}; base_url ends where '/chat/completions' begins, "
+        f"base_url {endpoint.base_url} does not answer like a {endpoint.api.name} API: "
+        f"{endpoint.shown(found)}; base_url ends where '{endpoint.api.path}' begins, "
         "usually in '/v1'",
         code="model.not_an_api",
     )
@@ -170,7 +198,8 @@ def _said(endpoint: Endpoint, complaint: _Complaint) -> str:
 
 def _classified(
     endpoint: Endpoint, status: int, kind: str, said: str, wait_s: float | None
-) -> ModelFault:
+) -> ModelFault | None:
+    """The fault that the status or the kind names; None for a refusal of this one request."""
     text = f"the model at {endpoint.base_url} {said}"
     if status == 402 or _NO_MONEY in kind:
         return PermanentError(
@@ -192,9 +221,15 @@ def _classified(
             f"{text}; redirects are not followed, set base_url to the final address",
             code="model.redirected",
         )
+    return None
+
+
+def _refused(endpoint: Endpoint, status: int, said: str, everything: str) -> RefusedError:
+    text = f"the model at {endpoint.base_url} {said}"
     if status == 404:
-        text += "; check the profile's model and base_url ('/chat/completions' is added to it)"
-    return PermanentError(text, code="model.refused")
+        path = endpoint.api.path
+        text += f"; check the profile's model and base_url ('{path}' is added to it)"
+    return RefusedError(text, status=status, said=everything)
 
 
 def _guessed_status(kind: str) -> int:

@@ -1,60 +1,86 @@
-"""Reads the bytes of an answer, streamed or whole, as they arrive; ``stream`` gives them meaning.
+"""Reads the bytes of an answer, streamed or whole, as they arrive; an assembly gives them meaning.
 
 What was asked for does not decide: some servers answer a stream request with one JSON object, others
 stream although nobody asked.
 """
 
 import json
-from collections.abc import Set
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, Final, Literal, Protocol
 
 from session_runtime.errors import PermanentError
 from session_runtime.models import faults
-from session_runtime.models.base import ModelReply, OnText
+from session_runtime.models.base import OnText
 from session_runtime.models.sse import SseEvent, SseParser
-from session_runtime.models.stream import ReplyAssembly
-from session_runtime.registry.names import WireNames
 
 MAX_BODY_BYTES: Final = 32 * 1024 * 1024
 _DONE: Final = "[DONE]"
+_TYPE: Final = "type"
 _BLANK: Final = b" \t\r\n\xef\xbb\xbf"
 
 
-class ReplyReader:
-    """Takes the body of a successful response piece by piece and ends with a reply.
+State = Literal["open", "complete", "over"]
+"""Of a reply: more must come; it is whole and something may follow; nothing more follows."""
 
-    ``feed`` and ``reply`` raise TransientError or PermanentError for what cannot be used, and for
-    error objects inside a success. ``complete`` tells that a reply is there even if no more arrives.
+
+class Assembly(Protocol):
+    """A reply in the making, in the words of one wire.
+
+    ``add`` and ``add_whole`` return the text that is new, and raise TransientError or PermanentError
+    for what is no answer. Neither is given error objects.
+    """
+
+    @property
+    def state(self) -> State:
+        """How far the reply has come."""
+
+    def add(self, chunk: dict[str, Any]) -> str:
+        """Take one object of a stream."""
+
+    def add_whole(self, document: dict[str, Any]) -> str:
+        """Take the one object of an answer that is not streamed; the reply is whole then."""
+
+    def add_end_mark(self) -> None:
+        """``[DONE]`` arrived; what that says about the reply depends on the wire."""
+
+
+class ReplyReader:
+    """Takes the body of a successful response piece by piece and fills an assembly.
+
+    ``feed`` and ``close`` raise TransientError or PermanentError for what cannot be used, and for
+    error objects inside a success; RefusedError only as long as no text was told.
     """
 
     def __init__(
         self,
         endpoint: faults.Endpoint,
         content_type: str,
+        assembly: Assembly,
         on_text: OnText,
         max_body_bytes: int = MAX_BODY_BYTES,
     ) -> None:
         self._endpoint = endpoint
         self._content_type = content_type.partition(";")[0].strip().lower()
+        self._assembly = assembly
         self._on_text = on_text
+        self._told = False
         self._max_bytes = max_body_bytes
         self._bytes = 0
         self._first_byte = b""
         self._document: list[bytes] = []
         self._events = SseParser()
         self._saw_event = False
-        self._done = False
-        self._assembly = ReplyAssembly()
+        self._saw_end_mark = False
 
     @property
     def done(self) -> bool:
         """Whether the stream said that nothing more will come."""
-        return self._done
+        return self._saw_end_mark or self._assembly.state == "over"
 
     @property
     def complete(self) -> bool:
-        """Whether the reply is whole: the model stopped, or the stream said that it is over."""
-        return self._done or self._assembly.finished
+        """Whether the reply is whole, even if no more arrives."""
+        return self._assembly.state != "open"
 
     def feed(self, piece: bytes) -> None:
         """Add bytes as they arrived; new text is told at once."""
@@ -72,15 +98,14 @@ class ReplyReader:
             for event in self._events.feed(piece):
                 self._add_event(event)
 
-    def reply(self, names: WireNames, taken_ids: Set[str]) -> ModelReply:
-        """The body ended: the whole reply, its names canonical, its ids not in ``taken_ids``."""
+    def close(self) -> None:
+        """The body ended: the reply is whole, or this raises."""
         if self._first_byte in {b"{", b"[", b"<"}:
             self._add_document(b"".join(self._document))
         else:
             for event in self._events.close():
                 self._add_event(event)
             self._check_end()
-        return self._assembly.reply(names, taken_ids)
 
     def _check_end(self) -> None:
         if self.complete:
@@ -93,37 +118,52 @@ class ReplyReader:
 
     def _add_event(self, event: SseEvent) -> None:
         data = event.data.strip()
-        if self._done or not data:
+        if self.done or not data:
             return
         self._saw_event = True
         if data == _DONE:
-            self._done = True
+            self._saw_end_mark = True
+            self._assembly.add_end_mark()
             return
         chunk = self._parsed(data)
         if event.type == "error":
-            raise faults.from_error_object(self._endpoint, chunk)
+            raise self._fault(chunk)
         if isinstance(chunk, dict):
-            self._add_chunk(chunk)
+            self._take(self._assembly.add, {_TYPE: event.type, **chunk})
 
     def _add_document(self, document: bytes) -> None:
         if self._first_byte == b"<":
             raise faults.not_an_api(self._endpoint, "it sent a web page")
         value = self._parsed(document.strip(_BLANK))
-        chunk = value[0] if isinstance(value, list) and value else value
-        if not isinstance(chunk, dict):
+        whole = value[0] if isinstance(value, list) and value else value
+        if not isinstance(whole, dict):
             raise faults.not_an_api(self._endpoint, "JSON that is no object")
-        self._add_chunk(chunk)
-        if "choices" not in chunk:
-            raise faults.not_an_api(self._endpoint, "a JSON object without 'choices'")
+        self._take(self._assembly.add_whole, whole)
 
-    def _add_chunk(self, chunk: dict[str, Any]) -> None:
-        if chunk.get("error") or chunk.get("object") == "error":
-            raise faults.from_error_object(self._endpoint, chunk)
-        if text := self._assembly.add(chunk):
+    def _take(self, add: Callable[[dict[str, Any]], str], chunk: dict[str, Any]) -> None:
+        error = _error_in(chunk)
+        if error is not None:
+            raise self._fault(error)
+        if text := add(chunk):
+            self._told = True
             self._on_text(text)
+
+    def _fault(self, error: object) -> faults.ModelFault:
+        fault = faults.from_error_object(self._endpoint, error)
+        if self._told and isinstance(fault, faults.RefusedError):
+            return PermanentError(str(fault), code=fault.code)
+        return fault
 
     def _parsed(self, text: str | bytes) -> object:
         try:
             return json.loads(text)
         except (ValueError, RecursionError) as error:
             raise faults.broken_reply(self._endpoint, f"no JSON: {error}") from error
+
+
+def _error_in(chunk: dict[str, Any]) -> dict[str, Any] | None:
+    """The object that holds an error: the chunk itself, or the response that it tells of."""
+    if chunk.get("error") or "error" in (chunk.get("object"), chunk.get(_TYPE)):
+        return chunk
+    response = chunk.get("response")
+    return response if isinstance(response, dict) and response.get("error") else None

@@ -1,19 +1,20 @@
 """Turns chunks of a chat completion, or a whole one, into a reply; ``call_parts`` joins its calls.
 
-How the bytes became chunks is decided in ``reading``.
+How the bytes became chunks, and what an error is, is decided in ``reading``.
 """
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
+from session_runtime.models import faults
 from session_runtime.models.base import ModelReply
 from session_runtime.models.call_parts import CallAssembly
 from session_runtime.models.extras import message_extra
+from session_runtime.models.reading import State
+from session_runtime.models.usage import read_usage
 from session_runtime.registry.names import WireNames
 from session_runtime.types import JsonObject, Usage
-
-MAX_TOKENS: Final = 10**12
 
 
 class ReplyAssembly:
@@ -22,7 +23,9 @@ class ReplyAssembly:
     Only the first choice counts. A field with a wrong type is treated as absent.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, endpoint: faults.Endpoint) -> None:
+        self._endpoint = endpoint
+        self._over = False
         self._texts: list[str] = []
         self._calls = CallAssembly()
         self._extra: dict[str, list[Any]] = {}
@@ -30,12 +33,25 @@ class ReplyAssembly:
         self._finish_reason: str | None = None
 
     @property
-    def finished(self) -> bool:
-        """Whether the model said why it stopped: nothing but usage can follow."""
-        return self._finish_reason is not None
+    def state(self) -> State:
+        """Once the model said why it stopped, nothing but usage can follow."""
+        if self._over:
+            return "over"
+        return "open" if self._finish_reason is None else "complete"
+
+    def add_whole(self, document: Mapping[str, Any]) -> str:
+        """Add the one object of an unstreamed answer; returns its text."""
+        if "choices" not in document:
+            raise faults.not_an_api(self._endpoint, "a JSON object without 'choices'")
+        self._over = True
+        return self.add(document)
+
+    def add_end_mark(self) -> None:
+        """The stream said that it is over: not every server says why the model stopped."""
+        self._over = True
 
     def add(self, chunk: Mapping[str, Any]) -> str:
-        """Add one chunk, or the one object of an unstreamed answer; returns the text it brought."""
+        """Add one chunk; returns the text it brought."""
         self._usage = read_usage(chunk.get("usage")) or self._usage
         choice = _first_choice(chunk.get("choices"))
         reason = choice.get("finish_reason")
@@ -86,22 +102,6 @@ class ReplyAssembly:
         return text
 
 
-def read_usage(usage: object) -> Usage | None:
-    """The provider's count of one model call; None if it sent none that can be read."""
-    if not isinstance(usage, dict) or not _count(usage.get("prompt_tokens")):
-        return None
-    prompt = _object(usage.get("prompt_tokens_details"))
-    completion = _object(usage.get("completion_tokens_details"))
-    return Usage(
-        input_tokens=_count(usage.get("prompt_tokens")),
-        output_tokens=_count(usage.get("completion_tokens")),
-        cached_tokens=_count(prompt.get("cached_tokens"))
-        or _count(usage.get("prompt_cache_hit_tokens")),
-        reasoning_tokens=_count(completion.get("reasoning_tokens")),
-        model_calls=1,
-    )
-
-
 def _first_choice(choices: object) -> JsonObject:
     return next((choice for choice in _objects(choices) if not choice.get("index")), {})
 
@@ -128,11 +128,3 @@ def _joined(pieces: Sequence[Any]) -> object:
 
 def _objects(value: object) -> list[dict[str, Any]]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-
-
-def _object(value: object) -> JsonObject:
-    return value if isinstance(value, dict) else {}
-
-
-def _count(value: object) -> int:
-    return int(value) if isinstance(value, int | float) and 0 < value < MAX_TOKENS else 0

@@ -27,11 +27,12 @@ class Deprecated:
     replacement: str | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class ToolSpec:
     """One tool as a source describes it; frozen and shared by every ask of a generation.
 
-    ``name`` is canonical (``group.tool``), ``native_name`` what the source itself calls it.
+    ``name`` is canonical (``group.tool``), ``native_name`` what the source itself calls it, ``place`` where
+    an operator finds it: a folder, a key of the configuration, a package.
     ``parameters`` is a JSON Schema of type object. ``requires`` are roles, all of which an identity
     must hold; ``feature`` is a flag that must be on. ``digest`` covers everything that a caller
     could notice. Compared by identity: two specs are the same only if they are the same object.
@@ -53,10 +54,11 @@ class ToolSpec:
     deprecated: Deprecated | None = None
     timeout_s: float | None = None
     max_result_chars: int | None = None
+    place: str = ""
 
 
 class ToolSource(Protocol):
-    """Where tools come from: a tree of handler folders, an MCP server, a set of sub-agents.
+    """Where tools come from: the handlers of the configuration, an MCP server, a set of sub-agents.
 
     ``list_tools`` is called once per preparation and returns specs sorted by name. ``call`` runs
     one tool with checked arguments and returns whatever the tool returned; it raises TransientError

@@ -8,12 +8,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from session_runtime.testing.conversation import Request, messages_of, question_of, tool_names
 from session_runtime.testing.replies import Pace, Reply, reply_calls, reply_text
 
 _ORDER: Final = re.compile(r"\s*call\s+(\S+)\s*(\{.*\})?\s*", re.DOTALL)
 _LOADER: Final = "tool_search"
-
-Request = Mapping[str, Any]
 
 
 def echo(request: Request, pace: Pace | None = None) -> Reply:
@@ -23,24 +22,16 @@ def echo(request: Request, pace: Pace | None = None) -> Reply:
     if order is None:
         return reply_text(f"echo: {question}", pace=pace)
     name, arguments = order[1], order[2] or "{}"
-    called = _called_since_question(request["messages"])
+    messages = messages_of(request)
+    called = _called_since_question(messages)
     if _find(name, called):
-        return reply_text(str(request["messages"][-1].get("content")), pace=pace)
-    exposed = [tool["function"]["name"] for tool in request.get("tools", ())]
+        return reply_text(str(messages[-1].get("content")), pace=pace)
+    exposed = tool_names(request)
     if wire_name := _find(name, exposed):
         return reply_calls((wire_name, arguments), pace=pace)
     if _LOADER in exposed and _LOADER not in called:
         return reply_calls((_LOADER, {"query": f"select:{name}"}), pace=pace)
     return reply_text(f"there is no tool {name}", pace=pace)
-
-
-def question_of(request: Request) -> str:
-    """The text of the last user message of a request."""
-    contents = [m.get("content") for m in request["messages"] if m.get("role") == "user"]
-    last = contents[-1] if contents else ""
-    if isinstance(last, str):
-        return last
-    return "".join(part.get("text", "") for part in last or ())
 
 
 def _called_since_question(messages: Sequence[Mapping[str, Any]]) -> list[str]:

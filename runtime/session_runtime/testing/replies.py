@@ -1,9 +1,9 @@
-"""What a fake chat server says, and how it looks on the wire; the server itself is in ``upstream``."""
+"""What a fake service says; how it looks is decided per wire in ``chat_form`` and ``response_form``."""
 
 import asyncio
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -40,9 +40,11 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class ChatReply:
-    """A reply that is streamed or not, as the request asks; ``extra`` are more message fields.
+    """A reply on either wire, streamed or not, as the request asks.
 
-    Without ``usage`` the server does not tell any.
+    ``extra`` are more fields of the message, on the wire ``chat``; ``items`` stand before text and calls
+    in the output, on the wire ``responses``. ``usage`` and ``finish_reason`` are in the words of chat
+    completions; without ``usage`` the server does not tell any.
     """
 
     text: str = ""
@@ -50,6 +52,7 @@ class ChatReply:
     usage: JsonObject | None = None
     finish_reason: str = "stop"
     extra: JsonObject = field(default_factory=nothing)
+    items: tuple[JsonObject, ...] = ()
     pace: Pace = field(default_factory=Pace)
 
 
@@ -91,11 +94,16 @@ def reply_error(
     message: str,
     *,
     code: str | None = None,
+    param: str | None = None,
     headers: Mapping[str, str] | None = None,
-) -> Reply:
+) -> RawReply:
     """The server refuses, with an error object as the well-known services send it."""
-    body = json.dumps({"error": {"message": message, "type": "error", "code": code}}).encode()
-    return RawReply((body,), status, {"content-type": JSON_TYPE, **(headers or {})})
+    error = {"message": message, "type": "error", "param": param, "code": code}
+    return RawReply(
+        (json.dumps({"error": error}).encode(),),
+        status,
+        {"content-type": JSON_TYPE, **(headers or {})},
+    )
 
 
 def reply_bytes(
@@ -110,61 +118,12 @@ def reply_bytes(
     return RawReply(tuple(pieces), status, merged, pace or Pace())
 
 
-def rendered(reply: Reply, request: JsonObject, number: int) -> RawReply:
-    """The bytes of a reply to ``request``, the ``number``-th that arrived."""
-    if isinstance(reply, RawReply):
-        return reply
-    head = {"id": f"chatcmpl-{number}", "created": 0, "model": request.get("model", "model")}
-    if request.get("stream"):
-        options = request.get("stream_options") or {}
-        chunks = _chunks(reply, head, with_usage=bool(options.get("include_usage")))
-        pieces = [f"data: {json.dumps(chunk)}\n\n".encode() for chunk in chunks]
-        return RawReply(
-            (*pieces, b"data: [DONE]\n\n"), 200, {"content-type": EVENTS_TYPE}, reply.pace
-        )
-    return RawReply(
-        (json.dumps(_whole(reply, head)).encode(),), 200, {"content-type": JSON_TYPE}, reply.pace
-    )
+def words(text: str) -> list[str]:
+    """The pieces in which a text is streamed; each keeps the blanks behind it."""
+    return re.findall(r"\S+\s*|\s+", text)
 
 
-def _whole(reply: ChatReply, head: JsonObject) -> dict[str, Any]:
-    message: dict[str, Any] = {"role": "assistant", "content": reply.text or None, **reply.extra}
-    if reply.calls:
-        message["tool_calls"] = [
-            _call(call, call.name, call.arguments, call.id) for call in reply.calls
-        ]
-    choice = {"index": 0, "message": message, "finish_reason": reply.finish_reason}
-    whole = {**head, "object": "chat.completion", "choices": [choice]}
-    return whole if reply.usage is None else {**whole, "usage": reply.usage}
-
-
-def _chunks(reply: ChatReply, head: JsonObject, *, with_usage: bool) -> Iterator[dict[str, Any]]:
-    """Role first, then unknown fields, text word by word, calls in pieces, the end, the usage."""
-    frame = {**head, "object": "chat.completion.chunk"}
-
-    def chunk(delta: JsonObject, finish_reason: str | None = None) -> dict[str, Any]:
-        choice = {"index": 0, "delta": delta, "finish_reason": finish_reason}
-        return {**frame, "choices": [choice]}
-
-    yield chunk({"role": "assistant", "content": None if reply.calls else ""})
-    if reply.extra:
-        yield chunk(reply.extra)
-    for word in re.findall(r"\S+\s*|\s+", reply.text):
-        yield chunk({"content": word})
-    for at, call in enumerate(reply.calls):
-        yield chunk({"tool_calls": [{"index": at, **_call(call, call.name, "", call.id)}]})
-        for piece in _halves(call.arguments):
-            yield chunk({"tool_calls": [{"index": at, "function": {"arguments": piece}}]})
-    yield chunk({}, reply.finish_reason)
-    if with_usage and reply.usage is not None:
-        yield {**frame, "choices": [], "usage": reply.usage}
-
-
-def _call(call: Call, name: str, arguments: str, call_id: str) -> dict[str, Any]:
-    function = {"name": name, "arguments": arguments}
-    return {"id": call_id, "type": "function", "function": function, **call.extra}
-
-
-def _halves(text: str) -> Iterator[str]:
+def halves(text: str) -> list[str]:
+    """The pieces in which arguments are streamed."""
     middle = len(text) // 2
-    return (piece for piece in (text[:middle], text[middle:]) if piece)
+    return [piece for piece in (text[:middle], text[middle:]) if piece]

@@ -1,4 +1,4 @@
-"""A chat completions server on the loopback interface, for tests and load: it plays replies in order.
+"""A model service on the loopback interface, for tests and load: it plays replies on both wires.
 
 ``python -m session_runtime.testing.upstream --port 8200`` runs one in a process of its own that
 behaves as ``echo`` says.
@@ -14,22 +14,20 @@ import sys
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Final, Self
 
-from session_runtime.testing.echo import echo, question_of
-from session_runtime.testing.replies import (
-    Pace,
-    RawReply,
-    Reply,
-    rendered,
-    reply_error,
-)
+from session_runtime.testing.chains import Chains
+from session_runtime.testing.chat_form import as_completion
+from session_runtime.testing.conversation import Request, question_of
+from session_runtime.testing.echo import echo
+from session_runtime.testing.replies import Pace, RawReply, Reply, reply_error
+from session_runtime.testing.response_form import as_response, output_of, response_id
 from session_runtime.testing.server import Connection, HttpRequest
 
 HOST: Final = "127.0.0.1"
+_PATHS: Final = ("/chat/completions", "/responses")
 _GOLDEN: Final = 0.618_033_988_749_895
 
-Request = Mapping[str, Any]
 Replies = (
     Sequence[Reply]
     | Mapping[str, Sequence[Reply]]
@@ -39,13 +37,17 @@ Replies = (
 
 
 class Upstream:
-    """Serves while it is entered.
+    """Serves chat completions and Responses while it is entered.
 
     ``replies`` are played in the order in which requests arrive; or, so that asks in parallel cannot
     take each other's, per text of the last user message; or they are made by a function of the
     request. A request without a reply left is refused (400), with a text that says so. ``bodies`` are
     the raw request bodies in order of arrival, ``requests`` the same parsed, ``headers`` those that
     came with them.
+
+    Responses are stored unless the request says ``store: false``. A function is given a chained request
+    with its whole conversation as ``input``. An unknown previous response is refused (404), so is a call
+    without an output and an output without a call (400).
     """
 
     def __init__(self, replies: Replies, *, port: int = 0, keep: bool = True) -> None:
@@ -54,6 +56,7 @@ class Upstream:
         self._keep = keep
         self._server: asyncio.Server | None = None
         self._connections: set[Connection] = set()
+        self._chains = Chains()
         self._arrived = asyncio.Condition()
         self._count = 0
         self.bodies: list[bytes] = []
@@ -101,17 +104,35 @@ class Upstream:
 
     async def _answer(self, request: HttpRequest) -> RawReply:
         path = request.path.partition("?")[0]
-        if request.method != "POST" or not path.endswith("/chat/completions"):
-            return rendered(reply_error(404, f"nothing at {request.method} {path}"), {}, 0)
+        wire = path.rpartition("/")[2] if path.endswith(_PATHS) else None
+        if request.method != "POST" or wire is None:
+            return reply_error(404, f"nothing at {request.method} {path}")
         number = await self._count_arrival(request)
         try:
             question = json.loads(request.body)
         except ValueError as error:
-            return rendered(reply_error(400, f"the body is no JSON: {error}"), {}, number)
+            return reply_error(400, f"the body is no JSON: {error}")
         if self._keep:
             self.requests.append(question)
-        reply = self._next_reply(question)
-        return rendered(await reply if inspect.isawaitable(reply) else reply, question, number)
+        if wire == "responses":
+            return await self._respond(question, number)
+        return as_completion(await self._reply(question), question, number)
+
+    async def _respond(self, request: Request, number: int) -> RawReply:
+        whole = self._chains.complete(request)
+        if isinstance(whole, RawReply):
+            return whole
+        reply = await self._reply(whole)
+        if isinstance(reply, RawReply):
+            return reply
+        if request.get("store", True):
+            conversation = [*whole["input"], *output_of(reply, number)]
+            self._chains.keep(response_id(number), conversation)
+        return as_response(reply, request, number)
+
+    async def _reply(self, request: Request) -> Reply:
+        reply = self._next_reply(request)
+        return await reply if inspect.isawaitable(reply) else reply
 
     async def _count_arrival(self, request: HttpRequest) -> int:
         if self._keep:

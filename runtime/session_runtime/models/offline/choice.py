@@ -8,7 +8,6 @@ from typing import Final
 from session_runtime.models.offline.arguments import Filled, fill
 from session_runtime.models.offline.spans import Question, analyse
 from session_runtime.models.offline.words import is_general, meaningful, words
-from session_runtime.registry.names import WireNames
 from session_runtime.registry.spec import ToolSpec
 from session_runtime.types import JsonObject
 
@@ -40,12 +39,11 @@ class Choice:
     filled: Filled
 
 
-def terms_of(spec: ToolSpec, names: WireNames) -> Terms:
-    """The words of one tool; ``names`` is not needed, tools are known by their canonical names."""
-    del names
+def terms_of(spec: ToolSpec, name: str) -> Terms:
+    """The words of one tool that is known by ``name``."""
     texts = [spec.description, *spec.search_hints, *spec.aliases, *_property_names(spec.parameters)]
     return Terms(
-        frozenset(words(spec.name)), frozenset(meaningful(word for t in texts for word in words(t)))
+        frozenset(words(name)), frozenset(meaningful(word for t in texts for word in words(t)))
     )
 
 

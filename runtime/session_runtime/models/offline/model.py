@@ -54,7 +54,7 @@ class OfflineModel:
 
     async def reply(self, request: ModelRequest, on_text: OnText) -> ModelReply:
         """Take one turn; raises nothing."""
-        decision = _decide(read_scene(request, lambda spec: self._terms.get(spec, request.names)))
+        decision = _decide(read_scene(request, lambda spec: self._terms.get(spec, spec.name)))
         if isinstance(decision, _Say):
             emit(decision.text, on_text)
             return ModelReply(decision.text, finish_reason="stop")

@@ -1,0 +1,215 @@
+"""Sends the bodies of one profile to its service and has the answers read, whichever wire it speaks.
+
+One request, one reply: what fails is only classified. Whether and when to ask again is decided in
+``ask`` (ASK-9), what is in a body and what an answer means in the adapter of the wire.
+"""
+
+import asyncio
+import contextlib
+import logging
+import ssl
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
+from datetime import UTC, datetime
+from typing import Final, TypeVar
+
+import httpx2
+
+from session_runtime.config.keys import sounds_secret
+from session_runtime.config.models import ModelProfile
+from session_runtime.models import faults
+from session_runtime.models.base import OnText
+from session_runtime.models.http_body import Body
+from session_runtime.models.reading import Assembly, ReplyReader
+
+MAX_ERROR_BYTES: Final = 64 * 1024
+CONNECT_TIMEOUT_S: Final = 10.0
+_AFTER_DONE_S: Final = 0.1
+_MAX_IDLE_CONNECTIONS: Final = 100
+_log: Final = logging.getLogger(__name__)
+
+AssemblyT = TypeVar("AssemblyT", bound=Assembly)
+
+
+class ModelServer:
+    """The service of one profile at ``base_url`` + ``api.path``; owns ``client`` and closes it.
+
+    An optional field that the service refuses is left out and the request sent once more; if that works
+    and the service does not know the field, it is left out for the life of this object. Bodies are
+    bounded; ``timeout_s`` bounds every silence of the service.
+    """
+
+    def __init__(self, profile: ModelProfile, client: httpx2.AsyncClient, api: faults.Api) -> None:
+        self._client = client
+        self._model = profile.model
+        self._url = _url(profile.base_url or "", api.path)
+        self._headers = _headers(profile)
+        self._timeout = httpx2.Timeout(
+            profile.timeout_s, connect=min(profile.timeout_s, CONNECT_TIMEOUT_S), pool=None
+        )
+        self.endpoint = faults.Endpoint(profile.base_url or "", _secrets(profile), api)
+        self._left_out: frozenset[str] = frozenset()
+
+    async def exchange(
+        self,
+        write: Callable[[frozenset[str]], Body],
+        begin: Callable[[faults.Endpoint], AssemblyT],
+        on_text: OnText,
+        left_out: frozenset[str] = frozenset(),
+    ) -> tuple[AssemblyT, frozenset[str]]:
+        """Post what ``write`` makes without the fields it is given; the answer fills a new assembly.
+
+        Returns that and the fields left out: at first ``left_out`` and what was refused for good before.
+        Raises what ``Model.reply`` raises; RefusedError only before any text was told.
+        """
+        left_out |= self._left_out
+        found: frozenset[str] = frozenset()
+        while True:
+            body = write(left_out)
+            try:
+                assembly = await self._post(body, begin(self.endpoint), on_text)
+            except faults.RefusedError as refusal:
+                field = body.refused(refusal)
+                if field is None:
+                    raise
+                left_out |= {field.name}
+                found |= {field.name} if field.for_good else set()
+            else:
+                self._keep_left_out(found)
+                return assembly, left_out
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()
+
+    def _keep_left_out(self, found: frozenset[str]) -> None:
+        for field in sorted(found - self._left_out):
+            _log.warning(
+                "the model %s at %s refuses the field %r: it is not sent any more",
+                self._model,
+                self.endpoint.base_url,
+                field,
+            )
+        self._left_out |= found
+
+    async def _post(self, body: Body, assembly: AssemblyT, on_text: OnText) -> AssemblyT:
+        async with self._sent(body) as response:
+            if not response.is_success:
+                raise faults.from_response(
+                    self.endpoint,
+                    response.status_code,
+                    response.headers,
+                    await _read_start(response),
+                    datetime.now(UTC),
+                )
+            content_type = response.headers.get("content-type", "")
+            await _read(response, ReplyReader(self.endpoint, content_type, assembly, on_text))
+        return assembly
+
+    @contextlib.asynccontextmanager
+    async def _sent(self, body: Body) -> AsyncIterator[httpx2.Response]:
+        try:
+            async with self._stream(body) as response:
+                yield response
+        except httpx2.TransportError as error:
+            # Not "from error": the text of a protocol error may quote the header with the key.
+            raise faults.from_transport(self.endpoint, error) from None
+        except httpx2.DecodingError as error:
+            raise faults.broken_reply(self.endpoint, str(error)) from error
+
+    def _stream(self, body: Body) -> AbstractAsyncContextManager[httpx2.Response]:
+        return self._client.stream(
+            "POST",
+            self._url,
+            content=body.content,
+            headers=self._headers,
+            timeout=self._timeout,
+            follow_redirects=False,
+        )
+
+
+def open_client(base_url: str) -> httpx2.AsyncClient:
+    """A client for the server of one profile; may take 0.1 s of CPU to read the certificates.
+
+    It ignores proxy variables of the environment, so that only the configuration decides where keys
+    are sent, and follows no redirect. ``SSL_CERT_FILE`` and ``SSL_CERT_DIR`` are honoured. The number
+    of connections is not limited here.
+    """
+    return httpx2.AsyncClient(
+        verify=_certificates(base_url),
+        trust_env=False,
+        follow_redirects=False,
+        limits=httpx2.Limits(max_connections=None, max_keepalive_connections=_MAX_IDLE_CONNECTIONS),
+    )
+
+
+def _certificates(base_url: str) -> ssl.SSLContext:
+    if base_url.lower().startswith("https:"):
+        return httpx2.create_ssl_context()
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # plain http: trusts nobody, reads no file
+
+
+async def _read(response: httpx2.Response, reader: ReplyReader) -> None:
+    """Read a body to its end; a cut behind a complete reply does no harm."""
+    try:
+        await _feed(response, reader)
+    except httpx2.TransportError:
+        if not reader.complete:
+            raise
+    reader.close()
+
+
+async def _feed(response: httpx2.Response, reader: ReplyReader) -> None:
+    """Give the body to ``reader``, as it comes.
+
+    Once the stream said that it is over, the rest is waited for only briefly: reading it lets the
+    connection be used again, but some servers never end it.
+    """
+    pieces = response.aiter_bytes()
+    async for piece in pieces:
+        reader.feed(piece)
+        if reader.done:
+            break
+    if reader.done:
+        with contextlib.suppress(TimeoutError, httpx2.TransportError):
+            async with asyncio.timeout(_AFTER_DONE_S):
+                async for _ in pieces:
+                    pass
+
+
+async def _read_start(response: httpx2.Response) -> bytes:
+    """The body of a refusal, cut to what can matter."""
+    start = b""
+    async for piece in response.aiter_bytes():
+        start += piece
+        if len(start) > MAX_ERROR_BYTES:
+            break
+    return start[:MAX_ERROR_BYTES]
+
+
+def _url(base_url: str, path: str) -> httpx2.URL:
+    url = httpx2.URL(base_url)
+    return url.copy_with(path=url.path.rstrip("/") + path)
+
+
+def _secrets(profile: ModelProfile) -> tuple[str, ...]:
+    """What no message may show, longest first: the key, header values, what is behind a scheme there."""
+    secrets = [profile.api_key.get_secret_value()] if profile.api_key else []
+    for name, value in profile.headers.items():
+        secrets.append(value.get_secret_value())
+        if sounds_secret(name):
+            secrets += value.get_secret_value().split()[1:]
+    return tuple(sorted(secrets, key=len, reverse=True))
+
+
+def _headers(profile: ModelProfile) -> dict[str, str]:
+    headers = {
+        "content-type": "application/json",
+        "accept": "text/event-stream, application/json",
+        "accept-encoding": "identity",
+        "user-agent": "session-runtime",
+    }
+    if profile.api_key:
+        headers["authorization"] = f"Bearer {profile.api_key.get_secret_value()}"
+    added = {name.lower(): value.get_secret_value() for name, value in profile.headers.items()}
+    return headers | added

@@ -1,0 +1,177 @@
+"""Turns the events of a Responses stream, or a whole response, into a reply; ``reading`` finds the events.
+
+The response that ends the answer is the truth. What came before it counts where that is empty, because
+some gateways stream everything and leave it out at the end.
+"""
+
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import replace
+from operator import itemgetter
+from typing import Any, Final
+
+from session_runtime.models import faults
+from session_runtime.models.base import ModelReply
+from session_runtime.models.call_parts import CallAssembly
+from session_runtime.models.reading import State
+from session_runtime.models.responses_items import keep_items, objects, text_of
+from session_runtime.models.usage import read_usage
+from session_runtime.registry.names import WireNames
+
+_STOPPED_EARLY: Final[Mapping[str, str]] = {"max_output_tokens": "length"}
+_NO_ANSWER: Final = frozenset({"failed", "cancelled", "queued", "in_progress"})
+
+
+class ResponseAssembly:
+    """Gathers one reply; unknown events, items and fields are passed over.
+
+    A field with a wrong type is treated as absent. Error objects never come here.
+    """
+
+    def __init__(self, endpoint: faults.Endpoint) -> None:
+        self._endpoint = endpoint
+        self._texts: list[str] = []
+        self._pieces = CallAssembly()
+        self._call_ids: dict[str, str] = {}
+        self._done: list[tuple[int, dict[str, Any]]] = []
+        self._response: dict[str, Any] | None = None
+
+    @property
+    def state(self) -> State:
+        """The response ends a stream; without it the stream was cut."""
+        return "open" if self._response is None else "over"
+
+    @property
+    def response_id(self) -> str | None:
+        """The id that the next turn may chain to; None if the service keeps nothing under one."""
+        response = self._response or {}
+        response_id = response.get("id")
+        if not isinstance(response_id, str) or response.get("store") is False:
+            return None
+        return response_id or None
+
+    def add(self, chunk: dict[str, Any]) -> str:
+        """Take one event; returns the text it brought."""
+        match chunk.get("type"):
+            case "response.output_text.delta" | "response.refusal.delta":
+                return self._add_text(chunk.get("delta"))
+            case "response.output_item.added":
+                self._begin_call(chunk)
+            case "response.output_item.done":
+                self._end_item(chunk)
+            case "response.function_call_arguments.delta":
+                self._pieces.add_piece(self._piece(chunk, chunk.get("delta")))
+            case "response.function_call_arguments.done":
+                self._pieces.add_end(self._piece(chunk, chunk.get("arguments")))
+            case "response.completed" | "response.incomplete":
+                return self._finish(chunk.get("response"))
+            case "response.failed":
+                raise self._no_answer("failed")
+        return ""
+
+    def add_whole(self, document: dict[str, Any]) -> str:
+        """Take a response that is not streamed; returns its text."""
+        if document.get("object") != "response" and "output" not in document:
+            raise faults.not_an_api(self._endpoint, "a JSON object without 'output'")
+        return self._finish(document)
+
+    def add_end_mark(self) -> None:
+        """A mark at the end of the stream says nothing about the response."""
+
+    def reply(self, names: WireNames, taken_ids: Set[str], origin: str) -> ModelReply:
+        """The reply with canonical names and with ids that are not in ``taken_ids``."""
+        response = self._response or {}
+        calls = self._calls().calls(taken_ids)
+        return ModelReply(
+            text=_joined(self._output()) or _joined(self._done_items()) or "".join(self._texts),
+            calls=tuple(replace(call, name=names.decode(call.name)) for call in calls),
+            usage=read_usage(response.get("usage")),
+            finish_reason=_finish_reason(response, called=bool(calls)),
+            extra=keep_items(self._done_items() or self._output(), origin),
+        )
+
+    def renamed(self, taken_ids: Set[str]) -> Mapping[str, str]:
+        """By the ids of the calls of ``reply``, those that the service knows them by, where they differ."""
+        calls = self._calls()
+        pairs = zip(calls.calls(taken_ids), calls.sent_ids(), strict=True)
+        return {call.id: sent for call, sent in pairs if sent and sent != call.id}
+
+    def _output(self) -> list[dict[str, Any]]:
+        return objects((self._response or {}).get("output"))
+
+    def _done_items(self) -> list[dict[str, Any]]:
+        """The items that were done, in the order of the output."""
+        return [item for _, item in sorted(self._done, key=itemgetter(0))]
+
+    def _calls(self) -> CallAssembly:
+        """The calls of the response; else of the items that were done or of the pieces, if those are more."""
+        if (whole := _whole_calls(self._output())).sent_ids():
+            return whole
+        done = _whole_calls(self._done_items())
+        return done if len(done.sent_ids()) >= len(self._pieces.sent_ids()) else self._pieces
+
+    def _add_text(self, text: object) -> str:
+        if not isinstance(text, str):
+            return ""
+        self._texts.append(text)
+        return text
+
+    def _begin_call(self, event: Mapping[str, Any]) -> None:
+        item = event.get("item")
+        if not isinstance(item, dict) or item.get("type") != "function_call":
+            return
+        item_id, call_id = item.get("id"), item.get("call_id")
+        if isinstance(item_id, str) and isinstance(call_id, str):
+            self._call_ids[item_id] = call_id
+        self._pieces.add_piece({**_call(item), "index": event.get("output_index")})
+
+    def _end_item(self, event: Mapping[str, Any]) -> None:
+        index = event.get("output_index")
+        place = index if isinstance(index, int) else len(self._done)
+        self._done += [(place, item) for item in objects([event.get("item")])]
+
+    def _piece(self, event: Mapping[str, Any], arguments: object) -> dict[str, Any]:
+        """Marked by the call that the item's id leads to, else by its place in the output."""
+        call_id = self._call_ids.get(str(event.get("item_id")))
+        mark = {"id": call_id} if call_id else {"index": event.get("output_index")}
+        return {**mark, "function": {"name": event.get("name"), "arguments": arguments}}
+
+    def _no_answer(self, status: str) -> faults.ModelFault:
+        return faults.broken_reply(self._endpoint, f"a response with the status {status}")
+
+    def _finish(self, response: object) -> str:
+        response = response if isinstance(response, dict) else {}
+        status = response.get("status")
+        if isinstance(status, str) and status in _NO_ANSWER:
+            raise self._no_answer(status)
+        self._response = response
+        text, told = _joined(self._output()) or _joined(self._done_items()), "".join(self._texts)
+        return text.removeprefix(told) if text.startswith(told) else ""
+
+
+def _joined(items: Iterable[Mapping[str, Any]]) -> str:
+    return "".join(text_of(item) for item in items if item.get("type") == "message")
+
+
+def _whole_calls(items: Iterable[Mapping[str, Any]]) -> CallAssembly:
+    calls = CallAssembly()
+    for item in items:
+        if item.get("type") == "function_call":
+            calls.add_whole(_call(item))
+    return calls
+
+
+def _call(item: Mapping[str, Any]) -> dict[str, Any]:
+    """A call in the form of chat completions; the id of the item links nothing and is dropped."""
+    function = {"name": item.get("name"), "arguments": item.get("arguments")}
+    return {"id": item.get("call_id"), "function": function}
+
+
+def _finish_reason(response: Mapping[str, Any], *, called: bool) -> str:
+    """Why the model stopped, in the words of chat completions."""
+    details = response.get("incomplete_details")
+    reason = details.get("reason") if isinstance(details, dict) else None
+    if isinstance(reason, str):
+        return _STOPPED_EARLY.get(reason, reason)
+    if response.get("status") == "incomplete":
+        return "incomplete"
+    return "tool_calls" if called else "stop"
