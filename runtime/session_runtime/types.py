@@ -110,7 +110,10 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """The one answer to one call (ASK-4); a tool's failure is a result, never an exception."""
+    """The one answer to one call (ASK-4); a tool's failure is a result, never an exception.
+
+    ``whole_chars`` is the length of the whole result if ``content`` does not show all of it (ASK-8b).
+    """
 
     call_id: str
     name: str
@@ -119,6 +122,7 @@ class ToolResult:
     error_code: str | None = None
     attempts: int = 1
     latency_s: float = 0.0
+    whole_chars: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,11 +209,15 @@ class PrefetchFinished(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnStarted(Event):
-    """A request goes to the model with these tools; ``attempt`` > 1 voids the turn's text so far."""
+    """A request goes to the model with these tools; ``attempt`` > 1 voids the turn's text so far.
+
+    ``model`` is the profile: another than in the turn before if a fallback has taken over (ASK-9).
+    """
 
     type: ClassVar[str] = "turn.started"
     step: int
     exposed: tuple[str, ...]
+    model: str
     attempt: int = 1
 
 

@@ -150,6 +150,10 @@ def test_a_value_of_another_kind_is_refused_and_never_converted(
         ),
         ("[models.s]\nwire = 'scripted'", '1: models.s.script: wire = "scripted" needs it'),
         (
+            "[models.r]\nwire = 'responses'\nmodel = 'm'",
+            '1: models.r.base_url: wire = "responses" needs it',
+        ),
+        (
             "[models.c]\nmodel = 'm'\nbase_url = 'localhost:80'",
             "3: models.c.base_url: must be an address that begins with http:// or https://"
             ' (given: "localhost:80")',

@@ -12,7 +12,7 @@ from session_runtime.config.shape import OLD_NOTICES, leaves
 from session_runtime.config.snapshot import values_of
 
 ROOT = Path(__file__).parents[2]
-EXAMPLES = {"models.main", "access.rules.guests", "features.beta"}
+EXAMPLES = {"models.main", "access.rules.guests", "features.beta", "files.roots.shared"}
 UNSET = {"ask.default_model", "ask.prompt_file", "trace.path"}
 
 
@@ -24,7 +24,14 @@ def test_the_configuration_page_is_what_the_models_say() -> None:
 @pytest.mark.requirement("CFG-6")
 def test_every_key_is_on_the_page_with_the_moment_it_acts() -> None:
     page = render()
-    for path, leaf in leaves([("models", "NAME"), ("access", "rules", "NAME")]):
+    entry = ("handlers", "entries", "NAME")
+    tables = [
+        ("models", "NAME"),
+        ("access", "rules", "NAME"),
+        entry,
+        (*entry, "parameters", "NAME"),
+    ]
+    for path, leaf in leaves(tables):
         section = page.split(f"\n## [{'.'.join(path[:-1])}]\n")[1].partition("\n## ")[0]
         row = re.search(rf"^\| `{path[-1]}` \|.*$", section, re.MULTILINE)
         assert row is not None
@@ -77,10 +84,11 @@ def test_what_the_configuration_file_comments_out_are_the_defaults(tmp_path: Pat
 
 
 def differing(one: Settings, other: Settings) -> set[tuple[str, ...]]:
-    """Keys whose values differ, leaving out the example of a rule."""
+    """Keys whose values differ, leaving out the examples of a rule and of a root."""
     first, second = values_of(one), values_of(other)
     return {
         path
         for path in first.keys() | second.keys()
-        if path[:2] != ("access", "rules") and first.get(path) != second.get(path)
+        if path[:2] not in {("access", "rules"), ("files", "roots")}
+        and first.get(path) != second.get(path)
     }

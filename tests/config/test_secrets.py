@@ -71,6 +71,7 @@ def test_a_shared_key_serves_only_profiles_without_one_of_their_own(read: Reader
     text = (
         f'{CHAT}[models.own]\nmodel = "m"\nbase_url = "http://x"\napi_key = "env:OWN_API_KEY"\n'
         '[models.none]\nmodel = "m"\nbase_url = "http://x"\napi_key = ""\n'
+        '[models.other]\nwire = "responses"\nmodel = "m"\nbase_url = "http://x"\n'
         '[models.off]\nwire = "offline"\n'
     )
     env = {"OPENAI_API_KEY": "shared", "OWN_API_KEY": "own"}
@@ -80,6 +81,7 @@ def test_a_shared_key_serves_only_profiles_without_one_of_their_own(read: Reader
         "main": SecretStr("shared"),
         "own": SecretStr("own"),
         "none": None,
+        "other": SecretStr("shared"),
         "off": None,
     }
 
@@ -153,7 +155,11 @@ def test_variables_of_a_dotenv_file_can_be_referred_to(read: Reader) -> None:
         (f'{CHAT}api_kye = "{SECRET}"', {}),
         (f'{CHAT}secret_key = "{SECRET}"', {}),
         (f'{CHAT}model_key = "{SECRET}"', {}),
-        (f'{CHAT}headers = {{ Authorization = "{SECRET}" }}', {}),
+        (f'{CHAT}header = {{ Authorization = "{SECRET}" }}', {}),
+        (f'{CHAT}headers = {{ "X Y" = "{SECRET}" }}', {}),
+        (f'{CHAT}headers = {{ X-Y = "{SECRET}\\n" }}', {}),
+        (f'{CHAT}headers = {{ X-Y = ["{SECRET}"] }}', {}),
+        (f'{CHAT}headers = {{ Authorization = "{SECRET}" }}\napi_key = "{SECRET}"', {}),
         (f'[moddels.main]\napi_key = "{SECRET}"', {}),
         (f'[models.main]\nmodel = "m"\nbase_url = "http://user:{SECRET}@host"', {}),
         (f'[models.main]\nmodel = "m"\nbase_url = "http://user:a/{SECRET}@host"', {}),

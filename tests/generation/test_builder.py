@@ -1,11 +1,18 @@
 """What a generation is built with."""
 
 from dataclasses import fields
+from pathlib import Path
 
 import pytest
 
+from session_runtime.app.runtime import bundled_handlers, read_config
+from session_runtime.config.live import put_in_force
 from session_runtime.config.tools import SearchSettings
+from session_runtime.generation import Generation, GenerationBuilder
+from session_runtime.models.limited import LimitedModel
+from session_runtime.registry.registry import Registry
 from session_runtime.search import FieldWeights
+from tests.support import write_config
 
 
 @pytest.mark.requirement("TS-8")
@@ -14,3 +21,52 @@ def test_the_configured_weights_start_as_those_that_the_search_has_without_a_dae
     known = {field.name for field in fields(FieldWeights)}
     assert configured.keys() <= known
     assert configured == {name: getattr(FieldWeights(), name) for name in configured}
+
+
+TWINS = """
+[models.main]
+wire = "offline"
+max_concurrency = {most}
+fallback = "twin"
+[models.twin]
+wire = "offline"
+max_concurrency = 2
+[models.free]
+wire = "offline"
+"""
+
+
+async def next_generation(building: GenerationBuilder, folder: Path, text: str) -> Generation:
+    await put_in_force(read_config(write_config(folder, text), {}), building)
+    return building.generations.current
+
+
+@pytest.mark.requirement("INT-1b")
+async def test_a_limit_of_requests_is_that_of_a_profile_and_goes_on_over_a_reload(
+    tmp_path: Path,
+) -> None:
+    building = GenerationBuilder(Registry(), bundled_handlers())
+    first = await next_generation(building, tmp_path, TWINS.format(most=2))
+    reloaded = await next_generation(
+        building, tmp_path, "[ask]\nmax_steps = 3" + TWINS.format(most=2)
+    )
+    edited = await next_generation(building, tmp_path, TWINS.format(most=3))
+    models = [{name: p.model for name, p in g.profiles.items()} for g in (first, reloaded, edited)]
+    assert [isinstance(model, LimitedModel) for model in models[0].values()] == [True, True, False]
+    assert models[0]["main"] is not models[0]["twin"]
+    assert models[0] == models[1]
+    assert models[2]["main"] is not models[1]["main"]
+    assert models[2]["twin"] is models[1]["twin"]
+    await building.generations.aclose()
+
+
+@pytest.mark.requirement("ASK-9b")
+async def test_fallbacks_follow_one_another_to_the_end_of_the_chain(tmp_path: Path) -> None:
+    building = GenerationBuilder(Registry(), bundled_handlers())
+    generation = await next_generation(building, tmp_path, TWINS.format(most=1))
+    chains = {
+        name: [following.name for following in generation.fallbacks(profile)]
+        for name, profile in generation.profiles.items()
+    }
+    assert chains == {"main": ["twin"], "twin": [], "free": []}
+    await building.generations.aclose()

@@ -85,6 +85,22 @@ def test_a_hit_between_misses_starts_the_count_anew() -> None:
     assert governor.answer("web.search").loaded == ("web.search",)
 
 
+@pytest.mark.requirement("ASK-12b")
+def test_once_a_request_holds_no_more_tools_a_search_is_refused_in_words_to_act_on() -> None:
+    session = session_of(*MUSIC, base=["end"], max_exposed=3)
+    governor = SearchGovernor(session, 8)
+    first = governor.answer("select:web.search,music.get_lyrics")
+    assert json.loads(first.content) == result(["web.search"], truncated=True, total=6)
+    assert governor.answer("select:music.get_lyrics") == SearchReply(
+        "You can have 3 tools at most, and that many are loaded; tool_search does not search any more. "
+        "Go on with the tools you have now, or say what you cannot do without another tool.",
+        refused=True,
+        error_code="tool_search.full",
+    )
+    session.max_exposed = 4
+    assert governor.answer("select:music.get_lyrics").loaded == ("music.get_lyrics",)
+
+
 @pytest.mark.requirement("TS-7")
 def test_an_empty_query_is_answered_with_what_is_missing() -> None:
     assert governor_of().answer("  ") == SearchReply(

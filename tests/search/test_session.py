@@ -50,6 +50,59 @@ def test_loaded_tools_follow_in_the_order_of_loading() -> None:
 
 @pytest.mark.requirement("TS-6")
 @pytest.mark.requirement("TS-11")
+def test_a_tool_that_no_search_asked_for_is_loaded_like_one_that_was_found() -> None:
+    session = session_of(*MUSIC, base=BASE)
+    session.search("select:web.search")
+    assert session.load("music.get_lyrics")
+    assert session.exposed == (*BASE, "tool_search")
+    assert session.next_turn() == (*BASE, "tool_search", "web.search", "music.get_lyrics")
+    assert session.loaded == ("web.search", "music.get_lyrics")
+    found = session.search("select:music.get_lyrics")
+    assert found == result(already=["music.get_lyrics"], total=5)
+
+
+@pytest.mark.requirement("TS-6")
+@pytest.mark.parametrize("name", ["end", "web.search", "nowhere", "music.get_lyrics"])
+def test_what_is_there_or_hidden_or_does_not_exist_is_not_loaded_again(name: str) -> None:
+    session = session_of(*MUSIC, base=BASE, hidden=["music.get_lyrics"])
+    session.search("select:web.search")
+    assert session.can_load(name) is (name in {"end", "web.search"})
+    assert not session.load(name)
+    assert session.next_turn() == (*BASE, "tool_search", "web.search")
+
+
+@pytest.mark.requirement("ASK-12b")
+def test_a_request_that_holds_no_further_tool_takes_none_that_no_search_asked_for() -> None:
+    session = session_of(*MUSIC, base=BASE, max_exposed=4)
+    assert session.can_load("web.search")
+    assert session.load("music.get_lyrics")
+    assert not session.can_load("web.search")
+    assert not session.load("web.search")
+    assert session.next_turn() == (*BASE, "tool_search", "music.get_lyrics")
+
+
+@pytest.mark.requirement("ASK-12b")
+@builds_indexes
+@given(catalogues(), st.lists(st.tuples(queries, st.booleans()), max_size=8), st.integers(2, 5))
+def test_no_search_loads_more_than_a_request_may_hold_and_what_is_left_out_is_told(
+    specs: tuple[ToolSpec, ...], steps: list[tuple[str, bool]], most: int
+) -> None:
+    session = session_of(*specs, base=[specs[0].name], max_results=2, max_exposed=most)
+    free = session_of(*specs, base=[specs[0].name], max_results=2)
+    for query, turn_ends in steps:
+        try:
+            found, wanted = session.search(query), free.search(query)
+        except ToolError:
+            continue
+        fewer = len(found["loaded"]) < len(wanted["loaded"])
+        assert found["truncated"] or not fewer
+        if turn_ends:
+            session.next_turn()
+    assert len(session.next_turn()) <= most
+
+
+@pytest.mark.requirement("TS-6")
+@pytest.mark.requirement("TS-11")
 @builds_indexes
 @given(catalogues(), st.lists(st.tuples(queries, st.booleans()), max_size=8))
 def test_what_is_exposed_only_grows_at_its_end_and_never_doubles(

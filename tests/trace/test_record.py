@@ -37,10 +37,13 @@ RECORD = AskRecord(
 @pytest.mark.requirement("OPS-1a")
 def test_a_call_is_kept_as_redacted_arguments_and_the_result_as_digest_and_size() -> None:
     call = record_call(RESULT, {"city": "Berlin", "api_key": "abc"}, repairs=("fence",))
-    turn = TurnRecord(1, ("weather.now",), 90, 1, 0.5, 0.2, Usage(10, 2, 8), "tool_calls", (call,))
+    turn = TurnRecord(
+        1, "fast", ("weather.now",), 90, 1, 0.5, 0.2, Usage(10, 2, 8), "tool_calls", (call,)
+    )
     assert record_to_json(replace(RECORD, turns=(turn,)))["turns"] == [
         {
             "step": 1,
+            "model": "fast",
             "exposed": ["weather.now"],
             "exposed_tokens": 90,
             "attempts": 1,
@@ -98,6 +101,14 @@ def test_equal_results_have_equal_digests_and_others_do_not() -> None:
     assert record_call(RESULT, None).result_digest == same.result_digest != other.result_digest
 
 
+@pytest.mark.requirement("OPS-1a")
+def test_a_result_that_was_shortened_is_kept_with_the_length_of_the_whole() -> None:
+    calls = (record_call(replace(RESULT, whole_chars=90_000), None), record_call(RESULT, None))
+    short, whole = record_to_json(replace(RECORD, prefetch=calls))["prefetch"]
+    assert (short["result_chars"], short["whole_chars"]) == (5, 90_000)
+    assert "whole_chars" not in whole
+
+
 def test_the_result_text_itself_is_not_kept() -> None:
     call = record_call(replace(RESULT, content="PRIVATE"), {})
     assert "PRIVATE" not in json.dumps(record_to_json(replace(RECORD, prefetch=(call,))))
@@ -128,7 +139,7 @@ def test_searches_errors_and_invented_names_are_redacted() -> None:
 @pytest.mark.requirement("OPS-1a")
 def test_what_a_provider_names_is_redacted_and_bounded() -> None:
     call = record_call(replace(RESULT, call_id="sk-abcdefgh12345678"), None)
-    turn = TurnRecord(1, (), 0, 1, 0.5, 0.2, Usage(), "x" * 100_000, (call,))
+    turn = TurnRecord(1, "fast", (), 0, 1, 0.5, 0.2, Usage(), "x" * 100_000, (call,))
     [data] = record_to_json(replace(RECORD, turns=(turn,)))["turns"]
     assert data["calls"][0]["call_id"] == "***"
     assert len(data["finish_reason"]) < 5_000

@@ -94,8 +94,8 @@ def test_a_known_wait_is_told() -> None:
             {"ok": ["a"], "failed": {"b": "tool.timeout"}},
         ),
         (
-            TurnStarted(step=1, exposed=("a.b",), attempt=2),
-            {"step": 1, "exposed": ["a.b"], "attempt": 2},
+            TurnStarted(step=1, exposed=("a.b",), model="fast", attempt=2),
+            {"step": 1, "exposed": ["a.b"], "model": "fast", "attempt": 2},
         ),
         (TextDelta(text="hel"), {"text": "hel"}),
         (ToolsLoaded(names=("a.b", "c")), {"names": ["a.b", "c"]}),

@@ -9,13 +9,23 @@ from typing import Literal
 
 from session_runtime.errors import PermanentError
 from session_runtime.generation import Generation, Permitted, Profile
-from session_runtime.registry.names import TOOL_SEARCH
+from session_runtime.registry.names import RESULTS_READ, TOOL_SEARCH, WireNames
 from session_runtime.registry.spec import ToolSpec
 from session_runtime.search import SearchGovernor, SearchView, ToolSearchSession, resolve_names
 
 _log = logging.getLogger(__name__)
 
 Rule = Literal["off", "collision", "unsupported", "nothing_deferred", "threshold", "deferred"]
+_FEWER_PINNED = "shorten skills.tool_search_always_loaded"
+_WAYS_OUT: Mapping[Rule, str] = MappingProxyType(
+    {  # "threshold" does not apply to a list that is too long
+        "off": "turn on tool search with skills.tool_search_enabled",
+        "collision": "rename the tool that takes the name of tool_search, so that tool search can work",
+        "unsupported": "use a profile with supports_tool_search, or permit fewer tools",
+        "nothing_deferred": _FEWER_PINNED,
+        "deferred": _FEWER_PINNED,
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +43,7 @@ class Turn:
 class Exposure:
     """One ask's view of the catalogue; ``rule`` says why tool search is active or not (TS-10).
 
-    ``names`` are the wire names of what the ask may know; nothing else has one (TS-2).
+    ``profile`` is the one that answers the ask, until another takes over (ASK-9).
     """
 
     def __init__(
@@ -47,7 +57,7 @@ class Exposure:
     ) -> None:
         self.rule = rule
         self.session = session
-        self.names = profile.names.only(permitted.names, hidden)
+        self.profile = profile
         self.governor = (
             SearchGovernor(session, generation.settings.skills.tool_search_max_calls)
             if session is not None
@@ -56,6 +66,29 @@ class Exposure:
         self._generation = generation
         self._permitted = permitted
         self._hidden = hidden
+        self._names: dict[str, WireNames] = {}
+
+    def names_for(self, profile: Profile) -> WireNames:
+        """The wire names of what the ask may know, for one profile; nothing else has one (TS-2)."""
+        separator = profile.settings.name_separator
+        if separator not in self._names:
+            self._names[separator] = profile.names.only(self._permitted.names, self._hidden)
+        return self._names[separator]
+
+    def obstacle(self, profile: Profile, turn: Turn) -> str | None:
+        """Why ``profile`` cannot be asked this turn, for operators to read; None if it can."""
+        if self.session is not None and not profile.settings.supports_tool_search:
+            return "it does not support tool search, which this ask uses"
+        if self.session is not None and (clash := _loader_clash(profile, self._permitted)):
+            return f"with its name_separator the tool {clash!r} takes the name of tool_search"
+        fault = _too_many(profile, len(turn.tools))
+        return None if fault is None else f"it {fault}"
+
+    def hand_over(self, profile: Profile) -> None:
+        """From now on ``profile`` answers the ask; searches load no more than it takes."""
+        self.profile = profile
+        if self.session is not None:
+            self.session.max_exposed = profile.settings.max_tools
 
     @property
     def full_list_tokens(self) -> int:
@@ -65,8 +98,19 @@ class Exposure:
 
     @property
     def loaded(self) -> tuple[str, ...]:
-        """Names loaded by tool search so far, in load order."""
+        """Names loaded so far, in load order."""
         return self.session.loaded if self.session is not None else ()
+
+    @property
+    def reads_results(self) -> bool:
+        """Whether results.read can be called, at the latest from the next turn on (ASK-8b)."""
+        if RESULTS_READ in self._hidden or not may_read_results(self._generation, self._permitted):
+            return False
+        return self.session is None or self.session.can_load(RESULTS_READ)
+
+    def load_results_read(self) -> bool:
+        """Make results.read callable from the next turn on; False if that changes nothing."""
+        return self.session is not None and self.session.load(RESULTS_READ)
 
     def next_turn(self) -> Turn:
         """What goes to the model now; makes callable what was loaded in the turn before (TS-6)."""
@@ -102,6 +146,18 @@ class Exposure:
             raise PermanentError(
                 "tools are withheld but tool_search is not sent", code="internal.exposure"
             )
+        if fault := _too_many(self.profile, len(turn.tools)):
+            raise PermanentError(
+                f"model profile {self.profile.name!r} {fault}: {_WAYS_OUT[self.rule]}",
+                code="model.too_many_tools",
+            )
+
+
+def may_read_results(generation: Generation, permitted: Permitted) -> bool:
+    """Whether the bundled results.read is permitted; another tool of that name is not known to read."""
+    if RESULTS_READ not in permitted.names:
+        return False
+    return generation.catalog.lookup(RESULTS_READ).origin == "bundled"
 
 
 def open_exposure(
@@ -116,14 +172,14 @@ def open_exposure(
     hidden = frozenset(prefetched) if skills.prefetch_tools_hide else frozenset()
     permitted = generation.permitted.get(mask)
     view = generation.index.view(mask)
-    rule, session = _decide(generation, profile, mask, view, hidden)
+    rule, session = _decide(generation, profile, permitted, view, hidden)
     return Exposure(generation, profile, rule, permitted, hidden, session)
 
 
 def _decide(
     generation: Generation,
     profile: Profile,
-    mask: int,
+    permitted: Permitted,
     view: SearchView,
     hidden: frozenset[str],
 ) -> tuple[Rule, ToolSearchSession | None]:
@@ -133,27 +189,35 @@ def _decide(
         return "off", None
     if not profile.settings.supports_tool_search:
         return "unsupported", None
-    if clash := _loader_clash(generation, profile, mask):
+    if clash := _loader_clash(profile, permitted):
         _log.error(
             "tool %r takes the name of tool_search: this ask gets the full list; rename the tool",
             clash,
         )
         return "collision", None
-    session = _open_session(generation, view, hidden)
+    session = _open_session(generation, profile, view, hidden)
     if not session.total_deferred:
         return "nothing_deferred", None
-    if _below_threshold(generation, profile, session):
+    whole = len(permitted.names - hidden)
+    if _below_threshold(generation, profile, session) and not _too_many(profile, whole):
         return "threshold", None
     return "deferred", session
 
 
-def _loader_clash(generation: Generation, profile: Profile, mask: int) -> str | None:
-    position = generation.catalog.position
-    return next((name for name in profile.clashes if mask >> position(name) & 1), None)
+def _loader_clash(profile: Profile, permitted: Permitted) -> str | None:
+    return next((name for name in profile.clashes if name in permitted.names), None)
+
+
+def _too_many(profile: Profile, tools: int) -> str | None:
+    """What is wrong with so many tools in a request, in words that follow the profile; None if fine."""
+    most = profile.settings.max_tools
+    if most is None or tools <= most:
+        return None
+    return f"takes at most {most} tools (max_tools), and this request has {tools}"
 
 
 def _open_session(
-    generation: Generation, view: SearchView, hidden: frozenset[str]
+    generation: Generation, profile: Profile, view: SearchView, hidden: frozenset[str]
 ) -> ToolSearchSession:
     skills = generation.settings.skills
     wanted = (*skills.tool_search_always_loaded, *skills.prefetch_tools)
@@ -165,6 +229,7 @@ def _open_session(
         max_results=skills.tool_search_max_results,
         directory_max_tokens=skills.tool_search_directory_max_tokens,
         explain=skills.tool_search_explain,
+        max_exposed=profile.settings.max_tools,
     )
 
 

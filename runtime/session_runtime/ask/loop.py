@@ -4,12 +4,11 @@ import asyncio
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from session_runtime.ask.calling import DeadlineReached, Patience, call_model
+from session_runtime.ask.calling import Candidate, DeadlineReached, ModelCall
 from session_runtime.ask.exposure import Exposure, Turn
 from session_runtime.ask.scope import AskScope
 from session_runtime.ask.transcript import Transcript
 from session_runtime.ask.turn import TurnRun, run_calls
-from session_runtime.generation import Profile
 from session_runtime.models.base import NUDGE, ModelReply, ModelRequest, OnText
 from session_runtime.trace.record import CallRecord, TurnRecord
 from session_runtime.types import (
@@ -41,6 +40,7 @@ class OpenTurn:
 
     step: int
     turn: Turn
+    model: str = ""
     attempts: int = 0
     model_s: float = 0.0
     tools_s: float = 0.0
@@ -63,11 +63,8 @@ class Progress:
 class Loop:
     """The turns of one ask. ``run`` raises the model's TransientError or PermanentError."""
 
-    def __init__(
-        self, scope: AskScope, profile: Profile, exposure: Exposure, transcript: Transcript
-    ) -> None:
+    def __init__(self, scope: AskScope, exposure: Exposure, transcript: Transcript) -> None:
         self._scope = scope
-        self._profile = profile
         self._exposure = exposure
         self._transcript = transcript
         self._limits = scope.generation.settings.ask
@@ -79,10 +76,12 @@ class Loop:
             try:
                 ending = await self._turn(step)
             except DeadlineReached:
-                return self._limit("deadline", "the time for this request is up")
+                return self._limit("limit.deadline", "the time for this request is up")
             if ending is not None:
                 return ending
-        return self._limit("steps", f"the limit of {self._limits.max_steps} model turns is reached")
+        return self._limit(
+            "limit.steps", f"the limit of {self._limits.max_steps} model turns is reached"
+        )
 
     async def _turn(self, step: int) -> Ending | None:
         opened = OpenTurn(step, self._exposure.next_turn())
@@ -96,35 +95,36 @@ class Loop:
         return self._after_prose(reply) if run is None else self._after_calls(reply, run)
 
     async def _call_model(self, opened: OpenTurn) -> ModelReply:
-        tools = opened.turn.tools
-        exposed = tuple(spec.name for spec in tools)
-
-        def on_attempt(attempt: int) -> OnText:
-            opened.attempts = attempt
-            self._scope.emitter.send(
-                TurnStarted(step=opened.step, exposed=exposed, attempt=attempt)
-            )
-            return lambda text: self._scope.emitter.send(TextDelta(text=text))
-
-        request = ModelRequest(
-            self._transcript.sent, tools, self._exposure.names, self.progress.carry
+        call = ModelCall(
+            self._scope.deadline, partial(self._begin, opened), partial(self._count, opened)
         )
-        patience = Patience(self._profile.settings.max_retries)
         started = _now()
         try:
-            reply = await call_model(
-                self._profile.model,
-                request,
-                patience,
-                self._scope.deadline,
-                on_attempt,
-                partial(self._count, opened),
-            )
+            answered, reply = await call.answer(self._candidates(opened.turn))
         finally:
             opened.model_s = _now() - started
+        self._exposure.hand_over(answered.profile)
         opened.finish_reason = reply.finish_reason
         self.progress.carry = reply.carry
         return reply
+
+    def _candidates(self, turn: Turn) -> list[Candidate]:
+        """The profile of this ask with what its last reply handed over, then those behind it."""
+        exposure, sent = self._exposure, self._transcript.sent
+        candidates: list[Candidate] = []
+        for profile in (exposure.profile, *self._scope.generation.fallbacks(exposure.profile)):
+            carry = None if candidates else self.progress.carry
+            request = ModelRequest(sent, turn.tools, exposure.names_for(profile), carry)
+            candidates.append(Candidate(profile, request, exposure.obstacle(profile, turn)))
+        return candidates
+
+    def _begin(self, opened: OpenTurn, attempt: int, model: str) -> OnText:
+        opened.attempts, opened.model = attempt, model
+        exposed = tuple(spec.name for spec in opened.turn.tools)
+        self._scope.emitter.send(
+            TurnStarted(step=opened.step, exposed=exposed, model=model, attempt=attempt)
+        )
+        return lambda text: self._scope.emitter.send(TextDelta(text=text))
 
     def _count(self, opened: OpenTurn, reply: ModelReply) -> None:
         usage = reply.usage or self._estimated(opened.turn, reply)
@@ -146,7 +146,7 @@ class Loop:
             return Ending("ended", reply.text)
         if run.all_refused and self._scope.guard.exhausted:
             return self._limit(
-                "calls", f"the limit of {self._limits.max_tool_calls} tool calls is reached"
+                "limit.calls", f"the limit of {self._limits.max_tool_calls} tool calls is reached"
             )
         return self._out_of_tokens()
 
@@ -164,11 +164,11 @@ class Loop:
     def _out_of_tokens(self) -> Ending | None:
         limit = self._limits.max_total_tokens
         if limit and self.progress.usage.total_tokens >= limit:
-            return self._limit("tokens", f"the limit of {limit} tokens is reached")
+            return self._limit("limit.tokens", f"the limit of {limit} tokens is reached")
         return None
 
-    def _limit(self, kind: str, message: str) -> Ending:
-        return Ending("limit", self.progress.text, ErrorInfo(f"limit.{kind}", message))
+    def _limit(self, code: str, message: str) -> Ending:
+        return Ending("limit", self.progress.text, ErrorInfo(code, message))
 
     def _estimated(self, turn: Turn, reply: ModelReply) -> Usage:
         """Characters over four, tool schemas included, when the provider does not count."""
@@ -184,6 +184,7 @@ class Loop:
     def _record(self, opened: OpenTurn) -> TurnRecord:
         return TurnRecord(
             opened.step,
+            opened.model,
             tuple(opened.turn.by_name),
             opened.turn.tokens,
             opened.attempts,

@@ -67,8 +67,9 @@ paths that name `config.toml` and the `.env` file count from the working directo
 
 Write a secret as `"env:NAME"` (a variable) or `"file:/path"` (a file that holds only the secret), or
 give its key by variable or `_FILE`. `runtime.secret_sources` says which variables and folders may be
-read. A secret written out in the file works and earns a warning. No message, log or page ever shows
-one, and text of the file is never expanded otherwise.
+read. A secret written out in the file works and earns a warning (one for a header only if its name
+sounds secret, as `X-Api-Key` does). No message, log or page ever shows one, and text of the file is
+never expanded otherwise.
 
 ## When an edit acts
 
@@ -109,7 +110,7 @@ def _is_model(kind: Any) -> TypeGuard[type[BaseModel]]:
 def _section(title: str, model: type[BaseModel], description: str = "") -> Iterator[str]:
     yield f"\n## [{title}]\n\n{description}{model.__doc__}\n{_ROWS}"
     for name, schema in model.model_json_schema()["properties"].items():
-        if "additionalProperties" not in schema:
+        if "additionalProperties" not in schema and "$ref" not in schema:
             yield _row(name, schema)
     yield from _tables(model, f"{title}.")
 
@@ -121,7 +122,9 @@ def _row(name: str, schema: Mapping[str, Any]) -> str:
 
 
 def _named_row(schema: Mapping[str, Any]) -> str:
-    return _cells("NAME", _kind(schema["additionalProperties"]), "unset", schema, "")
+    item = schema["additionalProperties"]
+    kind = "anything that JSON can say" if item is True else _kind(item)
+    return _cells("NAME", kind, "unset", schema, "")
 
 
 def _cells(name: str, kind: str, default: str, schema: Mapping[str, Any], variable: str) -> str:

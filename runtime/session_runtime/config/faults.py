@@ -11,13 +11,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from session_runtime.config.keys import KeyPath, dotted, nearest
+from session_runtime.config.keys import KeyPath, dotted, nearest, sounds_secret
 from session_runtime.config.origin import MASK, Candidates, Origin
 from session_runtime.config.shape import Branch, Leaf, leaf_at, leaves, node_at
 from session_runtime.errors import Problem
 
 _LONGEST_VALUE = 60
-_SENSITIVE = re.compile("key|token|secret|pass|auth|credential", re.IGNORECASE)
 _KINDS: Mapping[str, str] = MappingProxyType(
     {
         "bool_type": "must be true or false",
@@ -121,7 +120,7 @@ def unknown(key: KeyPath, value: object) -> str:
     """
     hint = _likely_key(key, value)
     node = node_at(hint) if hint is not None else None
-    open_leaf = isinstance(node, Leaf) and not node.secret and not _SENSITIVE.search(key[-1])
+    open_leaf = isinstance(node, Leaf) and not node.secret and not sounds_secret(key[-1])
     shown = "a text" if isinstance(value, str) and not open_leaf else _written(value)
     what = "section" if len(key) == 1 else "key"
     message = f"unknown {what} (given: {shown})"

@@ -12,6 +12,7 @@ from session_runtime import spelling
 
 KeyPath = tuple[str, ...]
 
+_SENSITIVE = re.compile("key|token|secret|pass|auth|credential|cookie", re.IGNORECASE)
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _BARE_DOTTED = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
 
@@ -42,6 +43,11 @@ def parse_dotted(text: str) -> KeyPath:
 def variable_form(name: str) -> str:
     """Spell a name as a variable does: upper case, ``_`` for all but letters and digits."""
     return "".join(char if char.isalnum() else "_" for char in name).upper()
+
+
+def sounds_secret(name: str) -> bool:
+    """Whether a key of this name probably holds a secret."""
+    return _SENSITIVE.search(name) is not None
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

@@ -16,7 +16,12 @@ from session_runtime.config.keys import KeyPath, dotted
 from session_runtime.config.merge import merge, old_and_new, same_variable
 from session_runtime.config.origin import DEFAULT, Candidates, Origin, Reading
 from session_runtime.config.resolve import Resolved, resolve_values
-from session_runtime.config.settings import OFFLINE, Settings, unknown_profile
+from session_runtime.config.settings import (
+    OFFLINE,
+    Settings,
+    fallback_faults,
+    unknown_profile,
+)
 from session_runtime.config.shape import leaves
 from session_runtime.config.snapshot import ConfigSnapshot, digest_of
 from session_runtime.config.sources import (
@@ -173,6 +178,16 @@ def _wrong_names(gathered: _Gathered) -> Iterator[Problem]:
     fault = unknown_profile(wanted, names) if isinstance(wanted, str) and wanted else None
     if fault is not None:
         yield gathered.place(_DEFAULT_MODEL).problem(dotted(_DEFAULT_MODEL), fault)
+    for name, fault in fallback_faults(_fallbacks(gathered.candidates, names), names):
+        path = (*_MODELS, name, "fallback")
+        yield gathered.place(path).problem(dotted(path), fault)
+
+
+def _fallbacks(candidates: Candidates, names: Iterable[str]) -> Mapping[str, str]:
+    """Read which profile names which; what is no name is refused elsewhere."""
+    given = {name: candidates.get((*_MODELS, name, "fallback")) for name in names}
+    wanted = {name: found[0].value for name, found in given.items() if found}
+    return {name: value for name, value in wanted.items() if isinstance(value, str) and value}
 
 
 def _tree(values: Mapping[KeyPath, object]) -> dict[str, Any]:

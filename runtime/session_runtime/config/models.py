@@ -7,17 +7,30 @@ from types import MappingProxyType
 from typing import Annotated, Literal, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, ValidationInfo, field_validator
+from pydantic import AfterValidator, Field, SecretStr, ValidationInfo, field_validator
 
-from session_runtime.config.section import Count, Name, Seconds, Section, Whole, key
+from session_runtime.config.additions import BodyField, HeaderName, HeaderValue
+from session_runtime.config.json_value import JsonValue
+from session_runtime.config.section import (
+    Count,
+    Name,
+    Seconds,
+    Section,
+    Whole,
+    key,
+    read_only,
+    table,
+)
 
-Wire = Literal["chat", "offline", "scripted"]
+Wire = Literal["chat", "responses", "offline", "scripted"]
 _T = TypeVar("_T")
 _ADDRESS = re.compile(r"https?://[^/?#\s]+\S*\Z", re.IGNORECASE)
 
 DEFAULT_WIRE: Wire = "chat"
 
-SHARED_KEYS: Mapping[str, str] = MappingProxyType({"chat": "OPENAI_API_KEY"})
+SHARED_KEYS: Mapping[str, str] = MappingProxyType(
+    {"chat": "OPENAI_API_KEY", "responses": "OPENAI_API_KEY"}
+)
 """Per wire, the variable whose key serves the profiles that have none of their own (CFG-2)."""
 
 
@@ -26,18 +39,23 @@ class ModelProfile(Section):
 
     wire: Wire = key(
         DEFAULT_WIRE,
-        "How the model is spoken to: chat (a chat completions service), offline (built in, without"
-        " a network) or scripted (replies read from a file).",
+        "How the model is spoken to: chat (a chat completions service), responses (a service with"
+        " the Responses protocol), offline (built in, without a network) or scripted (replies read"
+        " from a file).",
     )
     base_url: str | None = key(
-        None, "Address of the service up to, but without, /chat/completions; for wire chat."
+        None,
+        "Address of the service up to, but without, /chat/completions or /responses; for the wires"
+        " chat and responses.",
     )
     api_key: SecretStr | None = key(
         None,
         'Key of the service, best as "env:NAME" or "file:/path". Unset: OPENAI_API_KEY serves'
-        ' profiles of wire chat; "" sends no key at all.',
+        ' profiles of the wires chat and responses; "" sends no key at all.',
     )
-    model: Name | None = key(None, "The model's name at the service; for wire chat.")
+    model: Name | None = key(
+        None, "The model's name at the service; for the wires chat and responses."
+    )
     context_window: Count | None = key(
         None,
         "How much the model can read, in tokens; unset means unknown, and then"
@@ -49,6 +67,11 @@ class ModelProfile(Section):
     name_separator: Annotated[str, Field(pattern="^[A-Za-z0-9_-]{1,8}$")] = key(
         "__", "What stands for the dot of a tool name when the service is spoken to."
     )
+    max_tools: Count | None = key(
+        None,
+        "How many tools a request may hold; unset means any number. With more the ask fails before"
+        " anything is sent; tool search loads no tool beyond it.",
+    )
     temperature: Annotated[float, Field(ge=0, le=2)] | None = key(
         None, "How freely the model chooses its words; unset leaves it to the service."
     )
@@ -57,14 +80,37 @@ class ModelProfile(Section):
     )
     timeout_s: Seconds = key(120.0, "The longest wait for a reply, in seconds.")
     max_retries: Whole = key(2, "How often a request that failed for now is sent again.")
+    max_concurrency: Whole = key(
+        0,
+        "How many requests of this profile may run at once, others wait their turn; 0 means any"
+        " number.",
+    )
+    fallback: Name | None = key(
+        None,
+        "The profile that takes over for the rest of an ask when this one fails for good; unset"
+        " means that the ask fails.",
+    )
+    headers: Annotated[Mapping[HeaderName, HeaderValue], AfterValidator(read_only)] = table(
+        'Headers to be added to each request; values are secrets, best as "env:NAME" or'
+        ' "file:/path". Not those that the runtime sets itself; Authorization only without api_key.'
+    )
+    extra_body: Annotated[Mapping[BodyField, JsonValue], AfterValidator(read_only)] = table(
+        "Fields to be added to the JSON body of each request. Not those that the runtime writes"
+        " itself. A variable for a single field is read as JSON if it is JSON, else as text."
+    )
     script: Path | None = key(None, "File with the replies; for wire scripted.")
     stream: bool = key(True, "Whether replies are read while they are written.")
+    chain: bool = key(
+        True,
+        "Whether turns are chained by id at the service; if not, each turn sends the whole"
+        " conversation and the service is asked to store nothing. For wire responses.",
+    )
 
     @field_validator("base_url")
     @classmethod
     def _is_address(cls, base_url: str | None, info: ValidationInfo) -> str | None:
         if base_url is None:
-            return _needed_by("chat", base_url, info)
+            return _needed_by(base_url, info, "chat", "responses")
         if "@" in base_url:
             raise ValueError("must hold no user or password: give the key as api_key")
         if not _ADDRESS.match(base_url):
@@ -75,18 +121,31 @@ class ModelProfile(Section):
             raise ValueError("must name a host and a port up to 65535") from error
         return base_url
 
+    @field_validator("headers")
+    @classmethod
+    def _one_authorization(
+        cls, headers: Mapping[str, SecretStr], info: ValidationInfo
+    ) -> Mapping[str, SecretStr]:
+        if info.data.get("api_key") and any(name.lower() == "authorization" for name in headers):
+            raise ValueError(
+                'cannot hold Authorization beside an api_key, which is sent in it; api_key = ""'
+                " keeps OPENAI_API_KEY out too"
+            )
+        return headers
+
     @field_validator("model")
     @classmethod
-    def _model_for_chat(cls, model: str | None, info: ValidationInfo) -> str | None:
-        return _needed_by("chat", model, info)
+    def _model_at_a_service(cls, model: str | None, info: ValidationInfo) -> str | None:
+        return _needed_by(model, info, "chat", "responses")
 
     @field_validator("script")
     @classmethod
     def _script_for_scripted(cls, script: Path | None, info: ValidationInfo) -> Path | None:
-        return _needed_by("scripted", script, info)
+        return _needed_by(script, info, "scripted")
 
 
-def _needed_by(wire: Wire, value: _T | None, info: ValidationInfo) -> _T | None:
-    if value is None and info.data.get("wire") == wire:
+def _needed_by(value: _T | None, info: ValidationInfo, *wires: Wire) -> _T | None:
+    wire = info.data.get("wire")
+    if value is None and wire in wires:
         raise ValueError(f'wire = "{wire}" needs it')
     return value

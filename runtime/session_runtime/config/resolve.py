@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 
 from pydantic import SecretStr
 
-from session_runtime.config.keys import KeyPath, dotted
+from session_runtime.config.keys import KeyPath, dotted, sounds_secret
 from session_runtime.config.origin import DEFAULT, Candidate, Candidates
 from session_runtime.config.runtime import DEFAULT_SECRET_SOURCES
 from session_runtime.config.secrets import UnreadableError, is_reference, read_value, resolve
@@ -66,8 +66,10 @@ def resolve_values(candidates: Candidates, folder: Path, env: Mapping[str, str])
     }
     prompt = _fetch_prompt(values, in_force[_PROMPT_FILE])
     fetched: tuple[_Fetched[SecretStr | None] | _Fetched[str], ...] = (*secrets.values(), prompt)
+    values |= {path: secret.value for path, secret in secrets.items()}
+    unreadable = {path for path, secret in secrets.items() if secret.problems}
     return Resolved(
-        values | {path: secret.value for path, secret in secrets.items()},
+        {path: value for path, value in values.items() if path not in unreadable},
         prompt.value,
         tuple(problem for each in fetched for problem in each.problems),
         tuple(warning for each in fetched for warning in each.warnings),
@@ -109,7 +111,8 @@ def _fetch_secret(
         secret = resolve(written, sources, env, folder)
     except UnreadableError as error:
         return _Fetched(None, problems=(given.origin.problem(dotted(given.key), str(error)),))
-    literal = given.origin.kind == "config" and written and not is_reference(written)
+    in_file = given.origin.kind == "config" and written and not is_reference(written)
+    literal = in_file and sounds_secret(given.key[-1])
     warning = given.origin.problem(
         dotted(given.key),
         'the secret itself is in the file; write "env:NAME" or "file:/path" instead',

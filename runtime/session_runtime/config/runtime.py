@@ -87,7 +87,9 @@ class AskSettings(Section):
     max_tool_calls: Count = key(64, "The most tool calls of an ask.")
     max_total_tokens: Whole = key(0, "The most tokens of an ask, in and out; 0 means no limit.")
     max_result_chars: Count = key(
-        20_000, "The longest tool result the model is shown, in characters; the rest is cut."
+        20_000,
+        "The longest tool result the model is shown, in characters. Of a longer one it gets a summary"
+        " and a reference that results.read reads in parts; under 500 it gets the beginning only.",
     )
 
     @field_validator("prompt_file")

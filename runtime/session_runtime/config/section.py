@@ -7,18 +7,19 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 
 Acts = Literal["now", "next ask", "restart"]
 
 _T = TypeVar("_T")
 
 
-def _read_only(table: Mapping[str, _T]) -> Mapping[str, _T]:
+def read_only(table: Mapping[str, _T]) -> Mapping[str, _T]:
+    """A copy of a table that nobody can change."""
     return MappingProxyType(dict(table))
 
 
-Table = Annotated[Mapping[str, _T], AfterValidator(_read_only)]
+Table = Annotated[Mapping[str, _T], AfterValidator(read_only)]
 Count = Annotated[int, Field(ge=1)]
 Whole = Annotated[int, Field(ge=0)]
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -34,13 +35,20 @@ class Section(BaseModel):
 
 
 def key(
-    default: object, description: str, *, acts: Acts = "next ask", env: str | None = None
+    default: object,
+    description: str,
+    *,
+    acts: Acts = "next ask",
+    env: str | None = None,
+    alias: str | None = None,
 ) -> Any:
     """One key: its default, what it means in plain words, when an edit acts (CFG-6).
 
-    ``env`` is the short name of the environment variable that also gives it (CFG-2).
+    ``env`` is the short name of the environment variable that also gives it (CFG-2). ``alias`` is what
+    the key is called wherever it is written, if an attribute cannot have that name.
     """
-    return Field(default, description=description, json_schema_extra={"acts": acts, "env": env})
+    extra: dict[str, JsonValue] = {"acts": acts, "env": env}
+    return Field(default, alias=alias, description=description, json_schema_extra=extra)
 
 
 def table(description: str, *, acts: Acts = "next ask") -> Any:

@@ -3,13 +3,16 @@
 Where the values come from is decided in ``load``.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from types import MappingProxyType
 
 from pydantic import Field
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from session_runtime.config.files import FilesSettings
+from session_runtime.config.handlers import HandlersSettings
 from session_runtime.config.models import ModelProfile
+from session_runtime.config.notes import NotesSettings
 from session_runtime.config.runtime import (
     AskSettings,
     HttpSettings,
@@ -20,11 +23,11 @@ from session_runtime.config.runtime import (
 from session_runtime.config.section import Table, table
 from session_runtime.config.tools import (
     AccessSettings,
-    HandlersSettings,
     NoticesSettings,
     SearchSettings,
     SkillsSettings,
 )
+from session_runtime.config.web import WebSettings
 from session_runtime.errors import ConfigError, Problem
 from session_runtime.spelling import hint
 
@@ -59,6 +62,9 @@ class Settings(BaseSettings):
         "Switches that tools may require, each under its name; a switch that is not named is off."
     )
     notices: NoticesSettings = Field(default_factory=NoticesSettings)
+    files: FilesSettings = Field(default_factory=FilesSettings)
+    notes: NotesSettings = Field(default_factory=NotesSettings)
+    web: WebSettings = Field(default_factory=WebSettings)
     http: HttpSettings = Field(default_factory=HttpSettings)
     trace: TraceSettings = Field(default_factory=TraceSettings)
 
@@ -99,3 +105,32 @@ def unknown_profile(name: str, names: Collection[str]) -> str | None:
         return None
     way_out = hint(name, names) or f"there is {', '.join(names)}"
     return f'no profile of [models] has this name (given: "{name}"); {way_out}'
+
+
+def fallback_faults(
+    fallbacks: Mapping[str, str], names: Collection[str]
+) -> Iterator[tuple[str, str]]:
+    """Find fallbacks that cannot be followed: pairs of a profile and what is wrong with its key.
+
+    ``fallbacks`` maps a profile to the one that takes over for it, ``names`` are all profiles. A circle
+    is told once, at the first of its profiles.
+    """
+    circles: set[str] = set()
+    for name, wanted in fallbacks.items():
+        fault = unknown_profile(wanted, names)
+        if fault is not None:
+            yield name, fault
+            continue
+        path = _followed(name, fallbacks)
+        if fallbacks.get(path[-1]) == name and not circles.intersection(path):
+            circles.update(path)
+            way = " -> ".join((*path, name))
+            yield name, f"leads back to the profile itself ({way}); leave one of these out"
+
+
+def _followed(name: str, fallbacks: Mapping[str, str]) -> tuple[str, ...]:
+    """The profiles from ``name`` on, each once: the last has no fallback or leads back into them."""
+    path = [name]
+    while (following := fallbacks.get(path[-1])) is not None and following not in path:
+        path.append(following)
+    return tuple(path)

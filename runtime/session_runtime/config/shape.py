@@ -40,6 +40,11 @@ class Leaf:
         return self.item is SecretStr
 
     @property
+    def anything(self) -> bool:
+        """Whether the value may be whatever JSON can say."""
+        return self.item is Any
+
+    @property
     def path(self) -> bool:
         """Whether the value is a path, which counts from the file's folder."""
         return self.item is Path
@@ -63,9 +68,8 @@ Node = Leaf | Branch | Names
 
 
 def _branch(model: type[BaseModel]) -> Branch:
-    return Branch(
-        MappingProxyType({name: _field(field) for name, field in model.model_fields.items()})
-    )
+    fields = model.model_fields.items()
+    return Branch(MappingProxyType({field.alias or name: _field(field) for name, field in fields}))
 
 
 def _field(field: FieldInfo) -> Node:

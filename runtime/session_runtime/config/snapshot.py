@@ -2,16 +2,17 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from pydantic import BaseModel, SecretStr
 
 from session_runtime.config.keys import KeyPath, dotted
-from session_runtime.config.origin import MASK, Candidate, Candidates
+from session_runtime.config.origin import DEFAULT, MASK, Candidate, Candidates
 from session_runtime.config.secrets import is_reference
 from session_runtime.config.settings import Settings
+from session_runtime.config.shape import Leaf, node_at
 from session_runtime.errors import Problem
 
 
@@ -33,6 +34,19 @@ class ConfigSnapshot:
     path: Path | None = None
     files: tuple[Path, ...] = ()
 
+    def located(self, problems: Iterable[Problem]) -> list[Problem]:
+        """The problems with the places where their keys were given, in the order of the file."""
+        found = [self._located(problem) for problem in problems]
+        return sorted(found, key=lambda each: (each.source, each.line or 0))
+
+    def _located(self, problem: Problem) -> Problem:
+        """Place a problem where its key was given, or else the first key inside."""
+        for path, (given, *_) in self.provenance.items():
+            inside = dotted(path) == problem.key or dotted(path).startswith(f"{problem.key}.")
+            if inside and given.origin != DEFAULT:
+                return given.origin.problem(problem.key, problem.message)
+        return problem
+
 
 def values_of(settings: Settings) -> Mapping[KeyPath, object]:
     """Lay out every value in force by key, in the order of the models."""
@@ -43,8 +57,9 @@ def _values(path: KeyPath, value: object) -> Iterator[tuple[KeyPath, object]]:
     match value:
         case BaseModel():
             for name, inner in value:
-                yield from _values((*path, name), inner)
-        case Mapping():
+                alias = type(value).model_fields[name].alias
+                yield from _values((*path, alias or name), inner)
+        case Mapping() if not isinstance(node_at(path), Leaf):
             for name, inner in value.items():
                 yield from _values((*path, name), inner)
         case _:
@@ -62,6 +77,8 @@ def plain(value: object, candidates: tuple[Candidate, ...] = ()) -> object:
             return str(value)
         case tuple():
             return [plain(item) for item in value]
+        case Mapping():
+            return {name: plain(inner) for name, inner in value.items()}
         case _:
             return value
 

@@ -1,9 +1,8 @@
-"""The sections about tools: [handlers], [skills], [search], [access], [features] and [notices].
+"""The sections about tools: [skills], [search], [access], [features] and [notices].
 
-What the tools themselves look like is decided in their folders, not here.
+Which tools there are is configured in ``handlers``.
 """
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -11,28 +10,13 @@ from pydantic import Field, model_validator
 from session_runtime.config.section import Count, Seconds, Section, Table, Whole, key, table
 
 NoticeMode = Literal["none", "agent", "tools", "clean", "all"]
+Destructive = Literal["confirm", "deny", "allow"]
 
 Percent = Annotated[int, Field(ge=0, le=100)]
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 _ON = frozenset({"1", "true", "yes", "on", "y", "t"})
 _OFF = frozenset({"0", "false", "no", "off", "n", "f"})
-
-
-class HandlersSettings(Section):
-    """Where tools come from and which of them are used."""
-
-    paths: tuple[Path, ...] = key(
-        (), "Folders of tools; a tool here replaces a bundled one of the same name."
-    )
-    bundled: bool = key(True, "Whether the tools that come with the package are there.")
-    enabled: tuple[str, ...] = key(
-        (), 'Patterns of tool names to use, such as "group.*"; empty means all.'
-    )
-    disabled: tuple[str, ...] = key((), "Patterns of tool names not to use; these win.")
-    timeout_s: Seconds = key(
-        120.0, "The longest a tool call may take, in seconds, unless the tool says otherwise."
-    )
 
 
 class SkillsSettings(Section):
@@ -113,6 +97,11 @@ class AccessSettings(Section):
     """Who may see and call which tools."""
 
     default: Literal["allow", "deny"] = key("allow", "What holds for a tool that no rule names.")
+    destructive: Destructive = key(
+        "confirm",
+        "What holds for tools that change things for good: confirm (there, but a call is refused, as"
+        " nobody can be asked yet), deny (not there) or allow (like any other tool).",
+    )
     rules: Table[AccessRule] = table("Rules, each under a name of your choice.")
 
 

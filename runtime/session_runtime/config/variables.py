@@ -255,10 +255,13 @@ def _refused(path: KeyPath, origin: Origin, message: str) -> Reading:
 def parse_text(text: str, leaf: Leaf) -> object:
     """Read the value a text stands for; what cannot be read is returned as it came, to be refused.
 
-    Lists are comma separated (blanks trimmed, empty items dropped) or JSON.
+    Lists are comma separated (blanks trimmed, empty items dropped) or JSON; what may be anything is
+    JSON or text.
     """
     if leaf.many:
         return _parse_list(text)
+    if leaf.anything:
+        return _parse_anything(text)
     if leaf.item in (bool, int, float):
         try:
             value: object = TypeAdapter(leaf.item).validate_python(text.strip())
@@ -275,6 +278,13 @@ def _parse_list(text: str) -> object:
         except ValueError:
             return text
     return [item.strip() for item in text.split(",") if item.strip()]
+
+
+def _parse_anything(text: str) -> object:
+    try:
+        return _parse_json(text)
+    except ValueError:
+        return text
 
 
 def _parse_table(text: str) -> Mapping[str, object]:

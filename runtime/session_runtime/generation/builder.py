@@ -14,6 +14,7 @@ from types import MappingProxyType
 from session_runtime.config.load import ConfigSnapshot
 from session_runtime.config.models import ModelProfile
 from session_runtime.config.settings import Settings, default_profile, profiles
+from session_runtime.errors import ConfigError
 from session_runtime.generation.live import Generations, UsagePool
 from session_runtime.generation.state import (
     NOT_IN_FORCE,
@@ -22,11 +23,12 @@ from session_runtime.generation.state import (
     PermittedLists,
     Profile,
 )
-from session_runtime.generation.warnings import unreachable_names
+from session_runtime.generation.warnings import crowded_profiles, unreachable_names
 from session_runtime.local.scan import Scan, scan
 from session_runtime.local.source import LocalSource
 from session_runtime.models.base import Model
 from session_runtime.models.factory import open_model, profile_digest
+from session_runtime.models.limited import LimitedModel
 from session_runtime.registry.catalog import Catalog, build_catalog
 from session_runtime.registry.invoke.pipeline import Invoker
 from session_runtime.registry.names import build_wire_names, meets_tool_search
@@ -91,10 +93,11 @@ class GenerationBuilder:
 
     async def _build(self, snapshot: ConfigSnapshot, undo: AsyncExitStack) -> Generation:
         settings = snapshot.settings
-        box_key = toolbox_key(settings)
-        toolbox = await self._toolboxes.acquire(box_key, partial(_open_toolbox, settings))
+        box_key = toolbox_key(snapshot, self._bundled)
+        open_box = partial(_open_toolbox, snapshot, self._bundled)
+        toolbox = await self._toolboxes.acquire(box_key, open_box)
         undo.push_async_callback(self._toolboxes.release, box_key)
-        found = await asyncio.to_thread(_scan, settings, self._bundled, toolbox.idle)
+        found = await asyncio.to_thread(_scan, snapshot, self._bundled, toolbox.idle)
         source_key = f"handlers:{found.digest}"
         source = await self._sources.acquire(
             source_key, partial(_open_handlers, found, self._in_force)
@@ -119,14 +122,21 @@ class GenerationBuilder:
             schema_tokens=MappingProxyType(tokens),
             permitted=PermittedLists(catalog, tokens),
             invoker=Invoker(
-                self._registry, settings.handlers.timeout_s, settings.ask.max_result_chars
+                self._registry,
+                settings.handlers.timeout_s,
+                settings.ask.max_result_chars,
+                settings.access.destructive,
             ),
             handlers=source,
             toolbox=toolbox,
             held_models=model_keys,
             held_sources=(source_key,),
             held_toolbox=box_key,
-            warnings=(*found.warnings, *unreachable_names(settings, index)),
+            warnings=(
+                *found.warnings,
+                *unreachable_names(settings, index),
+                *crowded_profiles(settings, index),
+            ),
         )
 
     def _publish(self, generation: Generation) -> None:
@@ -150,7 +160,7 @@ class GenerationBuilder:
         opened: dict[str, Profile] = {}
         keys: list[str] = []
         for name, profile in configured.items():
-            key = profile_digest(profile)
+            key = f"{name}:{profile_digest(profile)}"
             model = await self._models.acquire(key, partial(_open_model, name, profile))
             undo.push_async_callback(self._models.release, key)
             keys.append(key)
@@ -160,19 +170,16 @@ class GenerationBuilder:
         return opened, tuple(keys)
 
 
-def _scan(settings: Settings, bundled: Path, idle: Sequence[str]) -> Scan:
-    handlers = settings.handlers
-    return scan(
-        handlers.paths,
-        bundled if handlers.bundled else None,
-        handlers.enabled,
-        handlers.disabled,
-        idle,
-    )
+def _scan(snapshot: ConfigSnapshot, bundled: Path, idle: Sequence[str]) -> Scan:
+    handlers = snapshot.settings.handlers
+    try:
+        return scan(handlers, bundled if handlers.bundled else None, idle)
+    except ConfigError as error:
+        raise ConfigError(snapshot.located(error.problems)) from None
 
 
-async def _open_toolbox(settings: Settings) -> Toolbox:
-    return await asyncio.to_thread(open_toolbox, settings)
+async def _open_toolbox(snapshot: ConfigSnapshot, bundled: Path) -> Toolbox:
+    return await asyncio.to_thread(open_toolbox, snapshot, bundled)
 
 
 async def _open_handlers(found: Scan, previous: LocalSource | None) -> LocalSource:
@@ -180,7 +187,8 @@ async def _open_handlers(found: Scan, previous: LocalSource | None) -> LocalSour
 
 
 async def _open_model(name: str, profile: ModelProfile) -> Model:
-    return await asyncio.to_thread(open_model, name, profile)  # https reads certificates: slow
+    model = await asyncio.to_thread(open_model, name, profile)  # https reads certificates: slow
+    return LimitedModel(model, profile.max_concurrency) if profile.max_concurrency else model
 
 
 def _weights(settings: Settings) -> FieldWeights:

@@ -1,7 +1,7 @@
 """What a generation consists of; all of it is shared by the asks that pin it and read-only."""
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from session_runtime.config.load import ConfigSnapshot
@@ -118,3 +118,9 @@ class Generation:
     def settings(self) -> Settings:
         """The settings in force."""
         return self.snapshot.settings
+
+    def fallbacks(self, profile: Profile) -> Iterator[Profile]:
+        """The profiles that take over one after the other when ``profile`` fails (ASK-9)."""
+        while profile.settings.fallback is not None:
+            profile = self.profiles[profile.settings.fallback]
+            yield profile

@@ -1,6 +1,8 @@
-"""What an operator configured that can have no effect on the tools at hand (TS-3)."""
+"""What an operator configured that cannot work with the tools at hand (TS-3, ASK-12)."""
 
-from session_runtime.config.settings import Settings
+from session_runtime.config.keys import dotted
+from session_runtime.config.models import ModelProfile
+from session_runtime.config.settings import Settings, profiles
 from session_runtime.registry.names import END, TOOL_SEARCH
 from session_runtime.search import SearchIndex, SearchView, resolve_names
 
@@ -23,6 +25,35 @@ def unreachable_names(settings: Settings, index: SearchIndex) -> list[str]:
             "add it to skills.tool_search_always_loaded"
         )
     return warnings
+
+
+def crowded_profiles(settings: Settings, index: SearchIndex) -> list[str]:
+    """Profiles that take fewer tools than somebody who may use all of them needs."""
+    everything = index.view(index.full_mask)
+    pinned, _ = resolve_names(everything, settings.skills.tool_search_always_loaded)
+    warnings = []
+    for name, profile in profiles(settings).items():
+        fault = _crowd(settings, profile, everything.count, len(pinned))
+        if fault is not None:
+            warnings.append(f"{dotted(('models', name, 'max_tools'))}: {fault}")
+    return warnings
+
+
+def _crowd(settings: Settings, profile: ModelProfile, tools: int, pinned: int) -> str | None:
+    most = profile.max_tools
+    if most is None or tools <= most:
+        return None
+    if not (settings.skills.tool_search_enabled and profile.supports_tool_search):
+        return (
+            f"without tool search the {tools} tools are sent in each request, of which this profile "
+            f"takes {most}: asks of those who may use more fail"
+        )
+    if pinned + 1 >= most:
+        return (
+            f"tool_search and {pinned} tools of skills.tool_search_always_loaded leave no room for "
+            f"any other tool in the {most} that this profile takes"
+        )
+    return None
 
 
 def _end_is_reachable(settings: Settings, everything: SearchView) -> bool:

@@ -9,6 +9,7 @@ from session_runtime.search.session import SearchResult, ToolSearchSession
 
 MISSES_IN_A_ROW = 3
 EXHAUSTED_CODE = "tool_search.exhausted"
+FULL_CODE = "tool_search.full"
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,13 +17,20 @@ class SearchReply:
     """The answer to one call of ``tool_search``.
 
     ``content`` is the text for the model, ``loaded`` what it loaded just now. With ``refused`` nothing
-    was searched and ``error_code`` says why: the query was empty, or searching is over for this ask.
+    was searched and ``error_code`` says why: the query was empty, no further tool can be loaded, or
+    searching is over for this ask.
     """
 
     content: str
     loaded: tuple[str, ...] = ()
     refused: bool = False
     error_code: str | None = None
+
+
+_GO_ON = (
+    "tool_search does not search any more. Go on with the tools you have now, or say what you cannot "
+    "do without another tool."
+)
 
 
 class SearchGovernor:
@@ -38,7 +46,9 @@ class SearchGovernor:
     def answer(self, query: str, max_results: int | None = None) -> SearchReply:
         """Search, or say why not; raises nothing."""
         if reason := self._exhausted():
-            return SearchReply(reason, refused=True, error_code=EXHAUSTED_CODE)
+            return SearchReply(f"{reason}; {_GO_ON}", refused=True, error_code=EXHAUSTED_CODE)
+        if self._session.full:
+            return SearchReply(f"{self._full()}; {_GO_ON}", refused=True, error_code=FULL_CODE)
         self._calls += 1
         try:
             result = self._result(query, max_results)
@@ -58,15 +68,13 @@ class SearchGovernor:
 
     def _exhausted(self) -> str | None:
         if self._misses >= MISSES_IN_A_ROW:
-            why = f"The last {MISSES_IN_A_ROW} searches found nothing"
-        elif self._calls >= self._max_calls:
-            why = f"All {self._max_calls} searches of this request have been made"
-        else:
-            return None
-        return (
-            f"{why}; tool_search does not search any more. Go on with the tools you have now, or say "
-            "what you cannot do without another tool."
-        )
+            return f"The last {MISSES_IN_A_ROW} searches found nothing"
+        if self._calls >= self._max_calls:
+            return f"All {self._max_calls} searches of this request have been made"
+        return None
+
+    def _full(self) -> str:
+        return f"You can have {self._session.max_exposed} tools at most, and that many are loaded"
 
 
 def _again(result: SearchResult) -> SearchResult:

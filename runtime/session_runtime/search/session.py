@@ -39,7 +39,8 @@ class ToolSearchSession:
 
     ``base`` are canonical names exposed from the start, ``hidden`` ones vanish altogether (PRE-1);
     names that are not visible in ``view`` are passed over. ``unavailable`` are sources that are down,
-    named in hints.
+    named in hints. ``max_exposed`` is how many tools may be exposed at once (None: any number); searches
+    load no more. It may be changed between turns.
     """
 
     def __init__(
@@ -52,7 +53,9 @@ class ToolSearchSession:
         directory_max_tokens: int,
         explain: bool = False,
         unavailable: Sequence[str] = (),
+        max_exposed: int | None = None,
     ) -> None:
+        self.max_exposed = max_exposed
         self._view = view.without(hidden)
         self._base = tuple(name for name in dict.fromkeys(base) if self._view.has(name))
         self._max_results = max_results
@@ -70,13 +73,19 @@ class ToolSearchSession:
 
     @property
     def loaded(self) -> tuple[str, ...]:
-        """Everything searches have loaded, in load order, callable yet or not."""
+        """Everything that was loaded, in load order, callable yet or not."""
         return tuple(self._loaded)
 
     @property
     def deferred(self) -> tuple[str, ...]:
         """The names held back at the start, in the order of the directory."""
         return self._layout.deferred
+
+    @property
+    def full(self) -> bool:
+        """Whether no further tool can be loaded, as a request holds no more."""
+        taken = len(self._callable) + len(self._arriving)
+        return self.max_exposed is not None and taken >= self.max_exposed
 
     @property
     def total_deferred(self) -> int:
@@ -93,6 +102,19 @@ class ToolSearchSession:
         self._callable += self._arriving
         self._arriving = []
         return self.exposed
+
+    def can_load(self, name: str) -> bool:
+        """Whether a tool can be called already, or could be from the next turn on."""
+        has = name in self._base or name in self._loaded
+        return has or (self._view.has(name) and not self.full)
+
+    def load(self, name: str) -> bool:
+        """Load a tool that no search asked for; tells whether that was possible and new."""
+        if name in self._base or name in self._loaded or not self.can_load(name):
+            return False
+        self._loaded[name] = None
+        self._arriving.append(name)
+        return True
 
     def search(self, query: str, max_results: int | None = None) -> SearchResult:
         """Load the tools that a query finds (TS-7); raises ToolError for an empty query.
@@ -146,7 +168,7 @@ class ToolSearchSession:
             room -= name not in self._base
             self._take(name, cap, result)
         in_base = sum(ranking.scores[self._view.position(name)] > 0 for name in self._base)
-        result["truncated"] = ranking.count - int(in_base) > cap
+        result["truncated"] = result["truncated"] or ranking.count - int(in_base) > cap
         if not ranking.count:
             result["not_found"] = [query.strip()]
         return result
@@ -157,7 +179,7 @@ class ToolSearchSession:
             return
         if name == TOOL_SEARCH or name in self._base or name in self._loaded:
             result["already_loaded"].append(name)
-        elif len(result["loaded"]) < cap:
+        elif len(result["loaded"]) < cap and not self.full:
             result["loaded"].append(name)
             self._loaded[name] = None
             self._arriving.append(name)

@@ -39,7 +39,8 @@ class CallRecord:
     """One tool call and how it came out; made by ``record_call``, so that it holds no secret.
 
     ``arguments`` are redacted (None: not usable as JSON, or not to be kept), ``result_digest`` is a
-    short hash of the result text, ``result_chars`` its length; ``latency_s`` in seconds.
+    short hash of the result text that the model was given, ``result_chars`` its length, and
+    ``whole_chars`` that of the whole result if it was given shortened; ``latency_s`` in seconds.
     """
 
     call_id: str
@@ -53,6 +54,7 @@ class CallRecord:
     latency_s: float
     repairs: tuple[str, ...] = ()
     search: SearchRecord | None = None
+    whole_chars: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +62,12 @@ class TurnRecord:
     """One request to the model with its answer and the calls it led to.
 
     ``exposed`` are the tools sent, ``exposed_tokens`` estimates their schemas; ``attempts`` counts
-    model calls; ``model_s`` and ``tools_s`` are seconds.
+    model calls, ``model`` is the profile that was asked last; ``model_s``, waiting included, and
+    ``tools_s`` are seconds.
     """
 
     step: int
+    model: str
     exposed: tuple[str, ...]
     exposed_tokens: int
     attempts: int
@@ -126,6 +130,7 @@ def record_call(
         latency_s=result.latency_s,
         repairs=repairs,
         search=search,
+        whole_chars=result.whole_chars,
     )
 
 
@@ -155,6 +160,7 @@ def record_to_json(record: AskRecord) -> dict[str, Any]:
 def _turn_to_json(turn: TurnRecord) -> dict[str, Any]:
     return {
         "step": turn.step,
+        "model": turn.model,
         "exposed": list(turn.exposed),
         "exposed_tokens": turn.exposed_tokens,
         "attempts": turn.attempts,
@@ -180,6 +186,8 @@ def _call_to_json(call: CallRecord) -> dict[str, Any]:
     }
     if call.repairs:
         data["repairs"] = list(call.repairs)
+    if call.whole_chars is not None:
+        data["whole_chars"] = call.whole_chars
     if call.search is not None:
         data["search"] = redact(asdict(call.search))
     return data

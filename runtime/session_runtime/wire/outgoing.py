@@ -98,7 +98,12 @@ def _event_body(event: AskEvent) -> dict[str, Any]:
         case PrefetchFinished():
             return {"ok": list(event.ok), "failed": dict(event.failed)}
         case TurnStarted():
-            return {"step": event.step, "exposed": list(event.exposed), "attempt": event.attempt}
+            return {
+                "step": event.step,
+                "exposed": list(event.exposed),
+                "model": event.model,
+                "attempt": event.attempt,
+            }
         case TextDelta() | Notice() | MessageSent():
             return {"text": event.text}
         case ToolsLoaded():
