@@ -1,13 +1,17 @@
 """What tests of whole asks share: handler folders, configurations, and a collected ask."""
 
+import importlib
 import json
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+import sys
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from session_runtime import AskEvent, AskRequest, AskResult, Runtime
+from session_runtime.config.handlers import HandlersSettings
+from session_runtime.local.scan import Scan, scan
 
 ECHO = "def execute(args, context):\n    return {'got': args}\n"
 HANGS = """
@@ -47,6 +51,49 @@ def write_handler(
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
     (folder / "handler.py").write_text(code, encoding="utf-8")
     return folder
+
+
+def scan_of(*paths: Path, bundled: Path | None = None, **keys: Any) -> Scan:
+    """Scan these folders, or whatever other ``keys`` of [handlers] register."""
+    return scan(HandlersSettings(paths=paths, **keys), bundled)
+
+
+def install(
+    site: Path, name: str, version: str, points: Mapping[str, str], files: Mapping[str, str]
+) -> None:
+    """Put an installed package below ``site``: its entry points of our group, and its files by path."""
+    info = site / f"{name.replace('-', '_')}-{version}.dist-info"
+    metadata = {
+        "METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
+        "entry_points.txt": "\n".join(
+            ["[session_runtime.handlers]", *(f"{key} = {value}" for key, value in points.items())]
+        ),
+    }
+    texts = {site / path: text for path, text in files.items()}
+    texts |= {info / file: text for file, text in metadata.items()}
+    for path, text in texts.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def importable(site: Path) -> Iterator[None]:
+    """Let Python find the modules below ``site`` for a while; none of them stays imported."""
+    sys.path.insert(0, str(site))
+    importlib.invalidate_caches()
+    try:
+        yield
+    finally:
+        sys.path.remove(str(site))
+        ours = {path.stem for path in site.iterdir()}
+        for name in [name for name in sys.modules if name.partition(".")[0] in ours]:
+            del sys.modules[name]
+
+
+def manifest(name: str, **runtime: object) -> str:
+    """A ``config.json`` of a tool that takes nothing."""
+    function = {"name": name, "description": f"Does {name}."}
+    return json.dumps({"type": "function", "function": function, "runtime": runtime})
 
 
 def write_config(folder: Path, text: str) -> Path:

@@ -5,13 +5,24 @@ import pytest
 
 from session_runtime.cli import exits
 from tests.cli.conftest import Run
+from tests.support import write_handler
 
 RULES = """
 [access.rules.guests]
 roles = ["guest"]
 deny = ["math.*"]
 """
-BUNDLED = ["end", "get_current_time", "math.evaluate", "send_message"]
+BUNDLED = [
+    "end",
+    "get_current_time",
+    "math.evaluate",
+    "notes.add",
+    "notes.delete",
+    "notes.list",
+    "notes.search",
+    "results.read",
+    "send_message",
+]
 
 
 def names(text: str) -> list[str]:
@@ -47,6 +58,18 @@ def test_one_tool_is_shown_with_its_parameters(run: Run) -> None:
     assert "  expression: string, required" in text
     assert data["name"] == "math.evaluate"
     assert data["parameters"]["required"] == ["expression"]
+
+
+def test_a_tool_is_shown_with_the_place_where_it_is_registered(run: Run, tmp_path: Path) -> None:
+    entry = '[handlers.entries."a.b"]\nimport = "m:f"\ndescription = "Does it."\n'
+    (tmp_path / "config.toml").write_text(f'[handlers]\npaths = ["tools"]\n{entry}')
+    folder = write_handler(tmp_path / "tools", "c")
+    shown = {name: run("tools", "show", name).out.splitlines()[0] for name in ("a.b", "c")}
+    assert shown == {
+        "a.b": 'a.b (handler, handlers.entries."a.b" (m:f))',
+        "c": f"c (handler, {folder})",
+    }
+    assert json.loads(run("tools", "show", "c", "--json").out)["place"] == str(folder)
 
 
 def test_an_unknown_tool_is_answered_with_the_nearest(run: Run) -> None:

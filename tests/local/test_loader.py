@@ -12,8 +12,7 @@ import pytest
 from session_runtime.errors import PermanentError
 from session_runtime.handler import HandlerContext
 from session_runtime.local.loader import Handler
-from session_runtime.local.scan import scan
-from tests.support import write_handler
+from tests.support import scan_of, write_handler
 
 
 def handler(root: Path, code: str, **others: str) -> Handler:
@@ -21,7 +20,7 @@ def handler(root: Path, code: str, **others: str) -> Handler:
     folder = write_handler(root, "group.t", code=code)
     for name, text in others.items():
         (folder / f"{name}.py").write_text(text, encoding="utf-8")
-    [tool] = scan([root], None, [], []).tools
+    [tool] = scan_of(root).tools
     return Handler(tool)
 
 
@@ -44,7 +43,7 @@ def private_modules() -> list[str]:
 @pytest.mark.requirement("REG-2")
 async def test_what_runs_is_what_the_scan_read(tmp_path: Path) -> None:
     given = handler(tmp_path, "def execute(args, context):\n    return 'old'\n")
-    given.tool.folder.joinpath("handler.py").write_text("raise ValueError('new')")
+    (tmp_path / "group" / "t" / "handler.py").write_text("raise ValueError('new')")
     execute = await load(given)
     assert execute({}, HandlerContext()) == "old"
 
@@ -57,7 +56,7 @@ async def test_a_handler_knows_its_file_and_can_read_beside_it(tmp_path: Path) -
         "    return Path(__file__).with_name('data.txt').read_text()\n"
     )
     given = handler(tmp_path, code)
-    (given.tool.folder / "data.txt").write_text("数据", encoding="utf-8")
+    (tmp_path / "group" / "t" / "data.txt").write_text("数据", encoding="utf-8")
     assert (await load(given))({}, HandlerContext()) == "数据"
 
 
@@ -149,7 +148,7 @@ async def test_other_files_of_the_folder_can_be_imported_relatively(tmp_path: Pa
         client="from .words import MARK\ndef greet(text):\n    return text + MARK\n",
         words="GREETING = '你好'\nMARK = '!'\n",
     )
-    for path in given.tool.folder.glob("*.py"):
+    for path in (tmp_path / "group" / "t").glob("*.py"):
         path.write_text("raise ValueError('new')")
     assert (await load(given))({}, HandlerContext()) == "你好!"
 

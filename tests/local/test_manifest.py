@@ -5,19 +5,20 @@ from typing import Any
 
 import pytest
 
+from session_runtime.config.handlers import Deprecation
 from session_runtime.errors import PermanentError
-from session_runtime.local.manifest import Deprecation, Manifest, read_manifest
+from session_runtime.local.manifest import Manifest, read_manifest
 
 PLAIN: dict[str, Any] = {"type": "function", "function": {"name": "a", "description": "Does a."}}
 
 
 def manifest(**runtime: Any) -> Manifest:
-    return read_manifest(json.dumps({**PLAIN, "runtime": runtime}).encode())
+    return read_manifest(json.dumps({**PLAIN, "runtime": runtime}).encode(), "config.json")
 
 
 def fault(content: bytes) -> str:
     with pytest.raises(PermanentError) as caught:
-        read_manifest(content)
+        read_manifest(content, "config.json")
     assert caught.value.code == "tool.manifest_invalid"
     return str(caught.value).removeprefix("config.json: ")
 
@@ -37,7 +38,7 @@ def test_every_runtime_option_is_read() -> None:
         deprecated={"reason": "old", "replacement": "new"},
     ).runtime
     assert options.model_dump() == {
-        "requires": frozenset({"admin"}),
+        "requires": ("admin",),
         "feature": "beta",
         "destructive": True,
         "read_only": False,
@@ -58,7 +59,7 @@ def test_without_parameters_a_tool_takes_none() -> None:
 
 def test_a_byte_order_mark_is_no_fault() -> None:
     content = b"\xef\xbb\xbf" + json.dumps(PLAIN).encode()
-    assert read_manifest(content) == manifest()
+    assert read_manifest(content, "config.json") == manifest()
 
 
 @pytest.mark.requirement("REG-3")
@@ -72,7 +73,16 @@ def test_a_byte_order_mark_is_no_fault() -> None:
         ({"timeout_s": "5"}, "runtime.timeout_s: input should be a valid number"),
         ({"destructive": 1}, "runtime.destructive: input should be a valid boolean"),
         ({"max_result_chars": 0}, "runtime.max_result_chars: input should be greater than"),
-        ({"aliases": ["a b"]}, "runtime.aliases.0: cannot be a name: write 'a_b'"),
+        ({"aliases": ["a b"]}, "runtime: 'a b' cannot be a name: write 'a_b'"),
+        ({"aliases": ["."]}, "runtime: '.' cannot be a name: it holds nothing that can be read"),
+        (
+            {"deprecated": {"replacement": "a b"}},
+            "runtime: 'a b' cannot be a name: write 'a_b'",
+        ),
+        (
+            {"deprecated": {"reason": ""}},
+            "runtime: deprecated says nothing: give a reason or a replacement",
+        ),
         ({"search_hints": [" "]}, "runtime.search_hints.0: must not be blank"),
         (
             {"destructive": True, "read_only": True},

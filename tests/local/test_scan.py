@@ -6,22 +6,18 @@ from pathlib import Path
 import pytest
 
 from session_runtime.errors import ConfigError
-from session_runtime.local.scan import Scan, scan
+from session_runtime.local.scan import Scan
 from session_runtime.registry.catalog import Quarantined
-from tests.support import write_handler
+from tests.support import scan_of, write_handler
 
 
 def names(found: Scan) -> list[str]:
     return [tool.spec.name for tool in found.tools]
 
 
-def found_in(*paths: Path, bundled: Path | None = None) -> Scan:
-    return scan(paths, bundled, [], [])
-
-
 def problems(*paths: Path) -> list[str]:
     with pytest.raises(ConfigError) as caught:
-        found_in(*paths)
+        scan_of(*paths)
     return [problem.message for problem in caught.value.problems]
 
 
@@ -37,7 +33,7 @@ def root(tmp_path: Path) -> Path:
 def test_folders_and_groups_become_tools_in_the_order_of_their_names(tmp_path: Path) -> None:
     for name in ("zoo", "files.write", "files.read", "alpha"):
         write_handler(tmp_path, name)
-    assert names(found_in(tmp_path)) == ["alpha", "files.read", "files.write", "zoo"]
+    assert names(scan_of(tmp_path)) == ["alpha", "files.read", "files.write", "zoo"]
 
 
 @pytest.mark.requirement("REG-1")
@@ -47,7 +43,7 @@ def test_agents_and_hidden_folders_are_passed_over(root: Path) -> None:
     write_handler(root, "draft").rename(root / ".draft")
     (root / "notes.txt").write_text("no folder")
     (root / "group" / "data").mkdir()
-    found = found_in(root)
+    found = scan_of(root)
     assert (names(found), found.quarantined) == (["good"], ())
 
 
@@ -62,7 +58,7 @@ def test_a_spec_says_all_that_the_folder_says(tmp_path: Path) -> None:
     write_handler(
         tmp_path, "files.delete", description="删除文件", parameters=schema, runtime=runtime
     )
-    [tool] = found_in(tmp_path).tools
+    [tool] = scan_of(tmp_path).tools
     spec = tool.spec
     assert (spec.name, spec.native_name, spec.origin) == ("files.delete", "files/delete", "handler")
     assert (spec.description, spec.parameters) == ("删除文件", schema)
@@ -76,7 +72,7 @@ def test_characters_that_break_names_are_replaced_and_the_folder_keeps_its_own(
     tmp_path: Path,
 ) -> None:
     write_handler(tmp_path, "my tool")
-    [tool] = found_in(tmp_path).tools
+    [tool] = scan_of(tmp_path).tools
     assert (tool.spec.name, tool.spec.native_name) == ("my_tool", "my tool")
 
 
@@ -87,7 +83,7 @@ def test_a_tool_of_the_operator_replaces_a_bundled_one_with_a_warning(
     bundled = tmp_path / "bundled"
     write_handler(bundled, "good")
     write_handler(bundled, "end")
-    found = found_in(root, bundled=bundled)
+    found = scan_of(root, bundled=bundled)
     assert [(tool.spec.name, tool.spec.origin) for tool in found.tools] == [
         ("end", "bundled"),
         ("good", "handler"),
@@ -103,7 +99,7 @@ def test_two_tools_of_one_name_are_both_left_out_and_both_folders_named(
     write_handler(other, "good")
     for path in (root, other):
         write_handler(path, f"unlike_{path.name}")
-    found = found_in(root, other)
+    found = scan_of(root, other)
     assert names(found) == ["unlike_other", "unlike_tools"]
     reason = (
         f"the name stands for {root / 'good'} and {other / 'good'}: rename or remove all but one"
@@ -125,7 +121,7 @@ def test_two_tools_of_one_name_are_both_left_out_and_both_folders_named(
         (
             "config.json",
             b'{"type": "function", "function": {"name": "b", "description": "x"}}',
-            "function.name is 'b' but the folder says 'bad': rename one",
+            "function.name is 'b' but it is registered as 'bad': rename one",
         ),
         (
             "config.json",
@@ -143,7 +139,7 @@ def test_a_bad_tool_costs_that_tool_alone(
     (folder / file).unlink()
     if content is not None:
         (folder / file).write_bytes(content)
-    found = found_in(root)
+    found = scan_of(root)
     assert names(found) == ["good"]
     [bad] = found.quarantined
     assert (bad.name, bad.place) == ("bad", str(folder))
@@ -163,7 +159,7 @@ def test_a_folder_whose_name_cannot_be_a_tool_is_left_out(
     root: Path, folder: str, reason: str
 ) -> None:
     write_handler(root, "bad").rename(root / folder)
-    [bad] = found_in(root).quarantined
+    [bad] = scan_of(root).quarantined
     assert bad.reason.startswith(reason)
 
 
@@ -179,7 +175,7 @@ def test_links_are_followed_inside_the_folder_only(root: Path, tmp_path: Path) -
     borrowed = write_handler(root, "borrowed")
     (borrowed / "handler.py").unlink()
     (borrowed / "handler.py").symlink_to(outside / "handler.py")
-    found = found_in(root)
+    found = scan_of(root)
     assert names(found) == ["good", "near"]
     assert [(bad.name, bad.reason) for bad in found.quarantined] == [
         ("borrowed", f"handler.py is a link that leads out of {root}"),
@@ -192,7 +188,7 @@ def test_a_pipe_in_place_of_a_file_does_not_block_the_scan(root: Path) -> None:
     folder = write_handler(root, "bad")
     (folder / "handler.py").unlink()
     os.mkfifo(folder / "handler.py")
-    [bad] = found_in(root).quarantined
+    [bad] = scan_of(root).quarantined
     assert bad.reason == "handler.py is not a regular file"
 
 
@@ -208,7 +204,7 @@ def test_a_folder_that_cannot_be_listed_costs_that_folder_alone(
         return scandir(path)
 
     monkeypatch.setattr(os, "scandir", guarded)
-    found = found_in(root)
+    found = scan_of(root)
     assert names(found) == ["good"]
     assert found.quarantined == (
         Quarantined("locked", str(root / "locked"), "cannot be read: Permission denied"),
@@ -221,12 +217,12 @@ def test_a_configured_folder_must_exist_and_hold_a_usable_tool(root: Path, tmp_p
     empty.mkdir()
     (write_handler(broken, "bad") / "handler.py").unlink()
     assert problems(root, empty, broken) == [
-        "holds no tool: a tool is a folder with config.json and handler.py",
-        "holds no usable tool: bad: handler.py is missing",
+        f"{empty} holds no tool: a tool is a folder with config.json and handler.py",
+        f"{broken} holds no usable tool: bad: handler.py is missing",
     ]
     assert problems(root, tmp_path / "gone", root / "good" / "handler.py") == [
-        "cannot be read as a folder of tools: No such file or directory",
-        "cannot be read as a folder of tools: Not a directory",
+        f"{tmp_path / 'gone'} cannot be read as a folder of tools: No such file or directory",
+        f"{root / 'good' / 'handler.py'} cannot be read as a folder of tools: Not a directory",
     ]
 
 
@@ -234,19 +230,19 @@ def test_a_configured_folder_must_exist_and_hold_a_usable_tool(root: Path, tmp_p
 def test_enabled_and_disabled_are_patterns_and_disabled_wins(root: Path) -> None:
     for name in ("files.read", "files.delete"):
         write_handler(root, name)
-    assert names(scan([root], None, [], ["files.*"])) == ["good"]
-    assert names(scan([root], None, ["files.*"], ["*.delete"])) == ["files.read"]
-    assert names(scan([root], None, ["good"], ["good"])) == []
+    assert names(scan_of(root, disabled=("files.*",))) == ["good"]
+    assert names(scan_of(root, enabled=("files.*",), disabled=("*.delete",))) == ["files.read"]
+    assert names(scan_of(root, enabled=("good",), disabled=("good",))) == []
 
 
 def test_a_disabled_tool_is_not_even_read(root: Path) -> None:
     (write_handler(root, "bad") / "config.json").write_text("{")
-    assert scan([root], None, [], ["bad"]).quarantined == ()
+    assert scan_of(root, disabled=("bad",)).quarantined == ()
 
 
 def test_a_pattern_that_matches_nothing_is_warned_about_with_the_nearest_name(root: Path) -> None:
     write_handler(root, "files.read")
-    found = scan([root], None, ["files.raed", "*"], ["gone.*"])
+    found = scan_of(root, enabled=("files.raed", "*"), disabled=("gone.*",))
     assert found.warnings == (
         "handlers.enabled: 'files.raed' matches no tool; did you mean 'files.read'?",
         "handlers.disabled: 'gone.*' matches no tool",
@@ -254,11 +250,11 @@ def test_a_pattern_that_matches_nothing_is_warned_about_with_the_nearest_name(ro
 
 
 def test_digests_change_with_any_file_of_the_tool_and_with_nothing_else(root: Path) -> None:
-    before = found_in(root)
+    before = scan_of(root)
     (root / "good" / "notes.md").write_text("no code")
-    assert found_in(root).digest == before.digest
+    assert scan_of(root).digest == before.digest
     (root / "good" / "neighbour.py").write_text("x = 1")
-    after = found_in(root)
+    after = scan_of(root)
     assert after.digest != before.digest
     assert after.tools[0].spec.digest != before.tools[0].spec.digest
 
@@ -268,17 +264,17 @@ def test_a_folder_whose_name_is_no_text_costs_no_other_tool(root: Path) -> None:
     for name in ("fits_", "differs"):
         odd = os.fsencode(root) + b"/" + name.strip("_").encode() + b"\xff"
         write_handler(root, name).rename(os.fsdecode(odd))
-    found = found_in(root)
+    found = scan_of(root)
     assert names(found) == ["fits_", "good"]
     assert [(each.name, each.reason) for each in found.quarantined] == [
-        ("differs_", "function.name is 'differs' but the folder says 'differs_': rename one")
+        ("differs_", "function.name is 'differs' but it is registered as 'differs_': rename one")
     ]
 
 
 def test_a_file_whose_name_is_no_text_is_code_like_any_other(root: Path) -> None:
-    before = found_in(root).digest
+    before = scan_of(root).digest
     Path(os.fsdecode(os.fsencode(root) + b"/good/h\xff.py")).write_text("X = 1\n")
-    found = found_in(root)
+    found = scan_of(root)
     assert (names(found), found.quarantined) == (["good"], ())
     assert found.digest != before
 
@@ -286,4 +282,4 @@ def test_a_file_whose_name_is_no_text_is_code_like_any_other(root: Path) -> None
 def test_a_root_whose_name_is_no_text_can_be_scanned(root: Path) -> None:
     odd = Path(os.fsdecode(os.fsencode(root) + b"\xff"))
     root.rename(odd)
-    assert names(found_in(odd)) == ["good"]
+    assert names(scan_of(odd)) == ["good"]

@@ -9,16 +9,15 @@ import pytest
 
 from session_runtime.errors import TransientError
 from session_runtime.handler import HandlerContext
-from session_runtime.local.scan import scan
 from session_runtime.local.source import MAX_THREADS, LocalSource
 from session_runtime.local.threads import Threads
-from tests.support import write_handler
+from tests.support import scan_of, write_handler
 
 
 def source_of(root: Path, previous: LocalSource | None = None, **codes: str) -> LocalSource:
     for name, code in codes.items():
         write_handler(root, name, code=code)
-    return LocalSource(scan([root], None, [], []), previous)
+    return LocalSource(scan_of(root), previous)
 
 
 async def call(
@@ -225,6 +224,6 @@ async def test_a_tool_is_loaded_from_its_first_call_on(tmp_path: Path) -> None:
 
 async def test_a_bundled_tool_that_becomes_one_of_a_path_is_listed_as_such(tmp_path: Path) -> None:
     write_handler(tmp_path, "t")
-    before = LocalSource(scan([], tmp_path, [], []))
-    [spec] = await LocalSource(scan([tmp_path], None, [], []), before).list_tools()
+    before = LocalSource(scan_of(bundled=tmp_path))
+    [spec] = await LocalSource(scan_of(tmp_path), before).list_tools()
     assert spec.origin == "handler"

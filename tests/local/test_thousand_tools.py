@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 
 from session_runtime.handler import HandlerContext
-from session_runtime.local.scan import scan
 from session_runtime.local.source import LocalSource
 from session_runtime.registry.catalog import build_catalog
 from session_runtime.registry.invoke.pipeline import Invoker
 from session_runtime.registry.registry import Registry
-from tests.support import write_handler
+from tests.support import scan_of, write_handler
 
 TOOLS = 1_000
 CODE = "import asyncio\nasync def execute(args, context):\n    return 'tool {number}'\n"
@@ -36,7 +35,7 @@ def imported() -> int:
 @pytest.mark.requirement("REG-2")
 async def test_the_first_call_imports_one_handler_and_no_other(tree: Path) -> None:
     before = imported()
-    found = scan([tree], None, [], [])
+    found = scan_of(tree)
     catalog = await build_catalog([LocalSource(found)], found.quarantined, found.checks)
     assert (len(catalog.specs), catalog.quarantined, imported()) == (TOOLS, (), before)
     registry = Registry()
@@ -55,7 +54,7 @@ async def test_the_first_call_imports_one_handler_and_no_other(tree: Path) -> No
 async def test_a_tool_whose_import_fails_is_an_error_in_words_and_disturbs_nobody(
     tree: Path,
 ) -> None:
-    catalog = await build_catalog([LocalSource(scan([tree], None, [], []))])
+    catalog = await build_catalog([LocalSource(scan_of(tree))])
     invoker = Invoker(Registry(), 60, 1_000)
     broken, good = catalog.lookup("group7.tool7"), catalog.lookup("group7.tool47")
     for _ in range(2):

@@ -91,6 +91,7 @@ class Runtime:
                 "parameters": spec.parameters,
                 "source": spec.source_id,
                 "origin": spec.origin,
+                "place": spec.place,
                 "aliases": list(spec.aliases),
                 "requires": sorted(spec.requires),
                 "feature": spec.feature,

@@ -20,7 +20,7 @@ COMMANDS: Final = {
     "ask": "Ask once, in this process.",
     "config": "Check, show and explain the configuration.",
     "serve": "Run the daemon.",
-    "tools": "List, show and search the tools.",
+    "tools": "List, show and search the tools; write a new one.",
 }
 
 

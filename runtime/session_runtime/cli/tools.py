@@ -1,4 +1,7 @@
-"""``tools``: what tools there are, for everybody or for one identity, and what a query finds."""
+"""``tools``: what tools there are, for everybody or for one identity, and what a query finds.
+
+How a new one is written is decided in ``new_tool``.
+"""
 
 import asyncio
 from collections.abc import Mapping
@@ -6,6 +9,7 @@ from typing import Any
 
 import click
 
+from session_runtime.cli import new_tool
 from session_runtime.cli.opening import opened
 from session_runtime.cli.options import (
     Files,
@@ -25,7 +29,10 @@ Tool = Mapping[str, Any]
 
 @click.group(name="tools")
 def command() -> None:
-    """List, show and search the tools; with an identity, those it may use."""
+    """List, show and search the tools; with an identity, those it may use. Write a new one."""
+
+
+command.add_command(new_tool.command)
 
 
 @command.command("list")
@@ -54,7 +61,7 @@ def show_tool(name: str, files: Files, as_json: bool, **identity: Any) -> None:
     if as_json:
         print_json(tool)
         return
-    click.echo(f"{tool['name']} ({tool['origin']}, {printable(tool['source'])})")
+    click.echo(printable(f"{tool['name']} ({tool['origin']}, {tool['place']})"))
     print_text(tool["description"])
     for parameter, schema in tool["parameters"].get("properties", {}).items():
         needed = ", required" if parameter in tool["parameters"].get("required", ()) else ""

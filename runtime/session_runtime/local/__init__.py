@@ -1,1 +1,1 @@
-"""Tools from folders of handlers: found, imported at their first call, run."""
+"""Tools from folders, entries and plug-ins: found, imported at their first call, run."""

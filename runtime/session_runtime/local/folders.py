@@ -1,87 +1,97 @@
 """Which folders are tools, and their files as bytes (REG-1); what they say is decided in ``scan``."""
 
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Final, Literal
+from types import MappingProxyType
+from typing import Final
 
-from session_runtime.errors import PermanentError
+from session_runtime.errors import ConfigError, PermanentError, Problem
+from session_runtime.local.candidate import (
+    AGENTS,
+    MANIFEST,
+    Candidate,
+    Listing,
+    Material,
+    read_file,
+    unusable,
+)
+from session_runtime.local.code import StoredCode
 from session_runtime.registry.names import canonical_name, name_fault
+from session_runtime.registry.spec import Origin
 
-MANIFEST: Final = "config.json"
 CODE: Final = "handler.py"
-MAX_FILE_BYTES: Final = 1_000_000
-
-_AGENTS: Final = "agents"
-
-Origin = Literal["handler", "bundled"]
+KEY: Final = "handlers.paths"
 
 
-@dataclass(frozen=True, slots=True)
-class ToolFolder:
-    """A folder that should be a tool; ``fault`` says why it cannot be one.
-
-    ``name`` is canonical (``group.tool``), ``root`` the handlers folder that it was found in.
-    """
-
-    name: str
-    path: Path
-    root: Path
-    origin: Origin
-    fault: str | None = None
-
-    @property
-    def native_name(self) -> str:
-        """The folder below the root, ``group/tool``."""
-        return self.path.relative_to(self.root).as_posix()
+def in_paths(paths: Iterable[Path]) -> list[Candidate]:
+    """Find the tools below all folders of [handlers] paths; ConfigError for those that are none."""
+    found: list[Candidate] = []
+    problems: list[Problem] = []
+    for path in paths:
+        try:
+            found += in_folder(path, "handler")
+        except OSError as error:
+            message = f"{path} cannot be read as a folder of tools: {error.strerror}"
+            problems.append(Problem(message, KEY))
+    if problems:
+        raise ConfigError(problems)
+    return found
 
 
-def tool_folders(root: Path, origin: Origin) -> Iterator[ToolFolder]:
+def in_folder(root: Path, origin: Origin) -> Iterator[Candidate]:
     """Find ``<tool>/`` and ``<group>/<tool>/`` below ``root``, sorted; OSError if it has no list.
 
     Names that begin with ``_`` or ``.`` are passed over, and so is ``agents/``, which is kept for
     sub-agents. A link that leads out of ``root`` is a fault: it is not followed.
     """
     for path in _subfolders(root):
-        if path.name != _AGENTS:
+        if path.name != AGENTS:
             yield from _tools_at(path, root, origin)
 
 
-def _tools_at(path: Path, root: Path, origin: Origin) -> Iterator[ToolFolder]:
+def _tools_at(path: Path, root: Path, origin: Origin) -> Iterator[Candidate]:
     """Take ``path`` as a tool or as a group of tools."""
     try:
-        inside = [path] if _is_candidate(path, root) else _subfolders(path)
-        found = [each for each in inside if _is_candidate(each, root)]
+        inside = [path] if _is_tool(path, root) else _subfolders(path)
+        found = [each for each in inside if _is_tool(each, root)]
     except OSError as error:
-        yield ToolFolder(_name(path, root), path, root, origin, f"cannot be read: {error.strerror}")
+        yield _candidate(path, root, origin, f"cannot be read: {error.strerror}")
         return
     for each in found:
-        yield ToolFolder(_name(each, root), each, root, origin, _fault(each, root))
+        yield _candidate(each, root, origin, _fault(each, root))
 
 
-def read_files(folder: ToolFolder) -> dict[str, bytes]:
-    """Read ``config.json`` and the Python files of a tool; PermanentError if one cannot be used."""
+def _candidate(path: Path, root: Path, origin: Origin, fault: str | None) -> Candidate:
+    return Candidate(
+        name=_name(path, root),
+        place=str(path),
+        native_name=path.relative_to(root).as_posix(),
+        origin=origin,
+        read=partial(_read_folder, path, root) if fault is None else partial(_refuse, fault),
+        listing=Listing(KEY, str(root)),
+    )
+
+
+def _refuse(fault: str) -> Material:
+    raise PermanentError(fault, code="tool.folder_unusable")
+
+
+def _read_folder(folder: Path, root: Path) -> Material:
     files: dict[str, bytes] = {}
-    for entry in sorted(os.scandir(folder.path), key=lambda entry: entry.name):
+    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
         if entry.name != MANIFEST and not entry.name.endswith(".py"):
             continue
         path = Path(entry.path)
-        if entry.is_symlink() and _leads_out(path, folder.root):
-            raise _unusable(f"{entry.name} is a link that leads out of {folder.root}")
-        if not entry.is_file():
-            raise _unusable(f"{entry.name} is not a regular file")
-        if entry.stat().st_size > MAX_FILE_BYTES:
-            raise _unusable(f"{entry.name} has more than {MAX_FILE_BYTES} bytes")
-        files[entry.name] = path.read_bytes()
+        if entry.is_symlink() and _leads_out(path, root):
+            raise unusable(f"{entry.name} is a link that leads out of {root}")
+        files[entry.name] = read_file(path)
     for needed in (MANIFEST, CODE):
         if needed not in files:
-            raise _unusable(f"{needed} is missing")
-    return files
-
-
-def _unusable(why: str) -> PermanentError:
-    return PermanentError(why, code="tool.files_unusable")
+            raise unusable(f"{needed} is missing")
+    manifest = files.pop(MANIFEST)
+    return Material(manifest, StoredCode(folder, MappingProxyType(files)))
 
 
 def _subfolders(folder: Path) -> list[Path]:
@@ -93,7 +103,7 @@ def _subfolders(folder: Path) -> list[Path]:
         )
 
 
-def _is_candidate(path: Path, root: Path) -> bool:
+def _is_tool(path: Path, root: Path) -> bool:
     return _leads_out(path, root) or (path / MANIFEST).exists() or (path / CODE).exists()
 
 

@@ -1,27 +1,23 @@
-"""Turns the stored files of a tool into code, once, at its first call (REG-2, REL-7).
-
-The text that was read at the scan is what runs, whatever stands in the folder by now.
-"""
+"""Turns the code of a tool into a function, once, at its first call (REG-2)."""
 
 import asyncio
-import importlib.abc
-import importlib.machinery
-import importlib.util
+import importlib
 import logging
-import sys
 import traceback
 import weakref
 from collections.abc import Callable
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
-from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, assert_never
 
 from session_runtime.errors import PermanentError
 from session_runtime.handler import HandlerContext
+from session_runtime.local.code import Code, ImportPath, StoredCode
 from session_runtime.local.folders import CODE
 from session_runtime.local.scan import LocalTool
-from session_runtime.local.threads import in_thread
+from session_runtime.local.stored import forget, run_stored
+from session_runtime.threads import in_thread
 
 Execute = Callable[[dict[str, Any], HandlerContext], object]
 
@@ -32,8 +28,8 @@ _log = logging.getLogger(__name__)
 class Handler:
     """The code of one tool; imported by the first caller, for all who wait, and then kept.
 
-    A failed import is forgotten, so that the next call tries again. The modules leave ``sys.modules``
-    when nobody holds the handler any more.
+    A failed import is forgotten, so that the next call tries again. The modules of a folder leave
+    ``sys.modules`` when nobody holds the handler any more; those of an installed package are Python's.
     """
 
     def __init__(self, tool: LocalTool) -> None:
@@ -41,7 +37,7 @@ class Handler:
         self._module_name = f"_handler_{tool.spec.digest}_{id(self):x}"
         self._execute: Execute | None = None
         self._importing: asyncio.Task[Execute] | None = None
-        weakref.finalize(self, _forget, self._module_name).atexit = False
+        weakref.finalize(self, forget, self._module_name).atexit = False
 
     @property
     def is_loaded(self) -> bool:
@@ -70,43 +66,49 @@ class Handler:
 
 
 def import_execute(tool: LocalTool, module_name: str) -> Execute:
-    """Run a tool's stored ``handler.py`` under ``module_name`` and give its ``execute``.
+    """Import the function of a tool; the modules of a folder are made under ``module_name``.
 
-    The other Python files of its folder can be imported relatively: ``from . import other`` or
-    ``from .other import name``. Raises PermanentError with the code ``tool.import_failed`` and
-    leaves no half module behind.
+    Raises PermanentError with the code ``tool.import_failed`` and leaves no half module behind.
     """
     try:
-        module = _run_module(tool, module_name)
+        found = _imported(tool.code, module_name)
     except BaseException as error:
-        _forget(module_name)
-        raise _import_failed(tool, _place_of(error, tool.folder)) from error
-    execute = vars(module).get(_ENTRY)
-    if not callable(execute):
-        _forget(module_name)
-        raise _import_failed(tool, f"{CODE} has no function {_ENTRY}(args, context)")
-    checked: Execute = execute
-    return checked
+        forget(module_name)
+        raise _import_failed(tool, _place_of(error, tool.code)) from error
+    if not callable(found):
+        forget(module_name)
+        raise _import_failed(tool, _lacks(tool.code))
+    execute: Execute = found
+    return execute
 
 
-def _run_module(tool: LocalTool, module_name: str) -> ModuleType:
-    """Run ``handler.py`` as a package whose search path leads to the stored files alone.
+def _imported(code: Code, module_name: str) -> object:
+    """What stands where the function should be; None if nothing does."""
+    match code:
+        case StoredCode():
+            return vars(run_stored(code, module_name)).get(_ENTRY)
+        case ImportPath():
+            importlib.invalidate_caches()  # it may have been installed a moment ago
+            return _attribute(importlib.import_module(code.module), code.function)
+        case _:
+            assert_never(code)
 
-    Python looks up who answers for a search path in a dict, where one more entry disturbs no import
-    of another thread; a list of finders would be walked by them while it changes.
-    """
-    search_path = _search_path(module_name)
-    sys.path_importer_cache[search_path] = _StoredModules(tool)
-    location = tool.folder / CODE
-    code = _StoredCode(tool.code[CODE], location)
-    spec = importlib.util.spec_from_file_location(
-        module_name, location, loader=code, submodule_search_locations=[search_path]
-    )
-    assert spec is not None  # there is a loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[module_name] = module
-    code.exec_module(module)
-    return module
+
+def _attribute(module: object, path: str) -> object:
+    try:
+        return attrgetter(path)(module)
+    except AttributeError:
+        return None
+
+
+def _lacks(code: Code) -> str:
+    match code:
+        case StoredCode():
+            return f"{CODE} has no function {_ENTRY}(args, context)"
+        case ImportPath():
+            return f"{code.module} has no function {code.function}(args, context)"
+        case _:
+            assert_never(code)
 
 
 def _import_failed(tool: LocalTool, why: str) -> PermanentError:
@@ -115,7 +117,7 @@ def _import_failed(tool: LocalTool, why: str) -> PermanentError:
     )
 
 
-def _place_of(error: BaseException, folder: Path) -> str:
+def _place_of(error: BaseException, code: Code) -> str:
     """Name the last line of the tool's own files that led to ``error``, and the error."""
     lines = [
         (Path(frame.f_code.co_filename), line)
@@ -123,47 +125,18 @@ def _place_of(error: BaseException, folder: Path) -> str:
     ]
     if isinstance(error, SyntaxError) and error.filename is not None:
         lines.append((Path(error.filename), error.lineno or 0))
-    own = [f"{path.name} line {line}: " for path, line in lines if path.parent == folder]
+    shown = [(_shown(path, code), line) for path, line in lines]
+    own = [f"{file} line {line}: " for file, line in shown if file is not None]
     return f"{own[-1] if own else ''}{type(error).__name__}: {error}"
 
 
-def _search_path(module_name: str) -> str:
-    return f"/{module_name}"  # absolute, or Python takes it for out of date
-
-
-def _forget(module_name: str) -> None:
-    sys.path_importer_cache.pop(_search_path(module_name), None)
-    for name in list(sys.modules):
-        if name == module_name or name.startswith(f"{module_name}."):
-            sys.modules.pop(name, None)
-
-
-class _StoredModules(importlib.abc.PathEntryFinder):
-    """Finds the neighbours of a tool's ``handler.py`` among the files that were read with it."""
-
-    def __init__(self, tool: LocalTool) -> None:
-        self._tool = tool
-
-    def find_spec(
-        self, fullname: str, target: ModuleType | None = None
-    ) -> importlib.machinery.ModuleSpec | None:
-        """Answer for ``<package>.<name>`` if there was a file ``<name>.py``."""
-        del target
-        file = f"{fullname.rpartition('.')[2]}.py"
-        if file not in self._tool.code:
-            return None
-        location = self._tool.folder / file
-        loader = _StoredCode(self._tool.code[file], location)
-        return importlib.util.spec_from_file_location(fullname, location, loader=loader)
-
-
-class _StoredCode(importlib.abc.Loader):
-    """Runs bytes as the module at ``location``, which need not hold them any more."""
-
-    def __init__(self, content: bytes, location: Path) -> None:
-        self._content = content
-        self._location = location
-
-    def exec_module(self, module: ModuleType) -> None:
-        """Compile and run the stored text."""
-        exec(compile(self._content, self._location, "exec", dont_inherit=True), vars(module))
+def _shown(path: Path, code: Code) -> str | None:
+    """What messages call a file of the tool's own; None if it is another's."""
+    match code:
+        case StoredCode(folder=folder):
+            return path.name if path.parent == folder else None
+        case ImportPath():
+            around = (home.parent for home in code.homes() if path.is_relative_to(home))
+            return next((path.relative_to(each).as_posix() for each in around), None)
+        case _:
+            assert_never(code)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any, Final, ParamSpec
 
 from session_runtime.handler import HandlerContext
@@ -22,7 +21,7 @@ P = ParamSpec("P")
 
 
 class LocalSource:
-    """The tools of handler folders as a ``ToolSource``.
+    """The tools of a scan as a ``ToolSource``.
 
     Tools that are the same in ``previous`` keep their imported code and its state (REL-7).
     """
@@ -73,9 +72,9 @@ def _handler(tool: LocalTool, known: Mapping[str, Handler]) -> Handler:
     return old if old is not None and _kept(old.tool) == _kept(tool) else Handler(tool)
 
 
-def _kept(tool: LocalTool) -> tuple[str, Path, str]:
+def _kept(tool: LocalTool) -> tuple[str, str, str]:
     """What must be equal for a tool to keep its code and its spec."""
-    return tool.spec.digest, tool.folder, tool.spec.origin
+    return tool.spec.digest, tool.spec.place, tool.spec.origin
 
 
 def _for_any_thread(context: HandlerContext) -> HandlerContext:
