@@ -1,11 +1,13 @@
 """All that a ``handler.py`` may import from this package; everything else may change without notice.
 
 A handler is ``execute(args, context)``, async or plain; a plain one runs in a thread. It returns text
-or JSON-able data, and raises ``ToolError`` to tell the model why it cannot do what was asked.
+or JSON-able data, bytes, a ``Table`` or an ``Image``, and raises ``ToolError`` to tell the model why it
+cannot do what was asked.
 """
 
 import math
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
@@ -13,9 +15,43 @@ from session_runtime.errors import ToolError
 from session_runtime.services import Files, Notes, Results, Services, Web
 from session_runtime.types import Identity, JsonObject, nothing
 
-__all__ = ["HandlerContext", "Identity", "ToolError"]
+__all__ = ["HandlerContext", "Identity", "Image", "Table", "ToolError"]
 
 T = TypeVar("T")
+
+_IMAGE_TYPE = re.compile(r"image/[a-z0-9][a-z0-9.+-]{0,60}")
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A result of rows with the same columns; every row has a cell of JSON data for each column.
+
+    The model gets the names of the columns once. ValueError for a row of another length.
+    """
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+
+    def __post_init__(self) -> None:
+        width = len(self.columns)
+        for number, row in enumerate(self.rows):
+            if len(row) != width:
+                raise ValueError(f"row {number} has {len(row)} cells for {width} columns")
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A result that is a picture: its bytes and their type, such as ``image/png``.
+
+    ValueError for a type that is no image's.
+    """
+
+    data: bytes
+    media_type: str
+
+    def __post_init__(self) -> None:
+        if not _IMAGE_TYPE.fullmatch(self.media_type):
+            raise ValueError(f"{self.media_type!r} is no media type of an image: say image/png")
 
 
 class ProgressSink(Protocol):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from session_runtime.config.tools import AccessRule, AccessSettings
 from session_runtime.registry.policy import Policy, compile_policy
-from session_runtime.registry.spec import ToolSpec
+from session_runtime.registry.spec import Annotations, ToolSpec
 from session_runtime.types import Identity
 from tests.registry.tools import spec
 
@@ -58,6 +58,21 @@ def test_a_tool_with_a_feature_is_there_while_the_feature_is_on(
     features: Mapping[str, bool], permitted: bool
 ) -> None:
     assert ("beta.try" in left(policy(features=features), Identity())) is permitted
+
+
+@pytest.mark.requirement("RTE-9")
+@pytest.mark.parametrize(
+    ("setting", "there"), [("confirm", True), ("deny", False), ("allow", True)]
+)
+def test_destructive_tools_are_not_there_where_they_are_denied(setting: str, there: bool) -> None:
+    access = AccessSettings.model_validate(
+        {"destructive": setting, "rules": {"all": {"allow": ("*",)}}}
+    )
+    wipe = spec("disk.wipe", annotations=Annotations(destructive=True))
+    compiled = compile_policy(access, {}, (*SPECS, wipe))
+    assert (compiled.mask(Identity()) >> len(SPECS) & 1 == 1) is there
+    why = compiled.why(Identity(), "disk.wipe")
+    assert (why == "denied by access.destructive, because it is destructive") is not there
 
 
 def test_no_rule_gives_back_what_a_feature_or_a_required_role_takes() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from session_runtime.ask.scope import AskScope
+from session_runtime.registry.invoke.results import Keep
 from session_runtime.registry.names import TOOL_SEARCH
 from session_runtime.search import SearchView, resolve_names
 from session_runtime.trace.record import CallRecord, record_call
@@ -27,16 +28,19 @@ class Prefetched:
         return tuple(name for name, _ in self.results)
 
 
-async def run_prefetch(scope: AskScope, view: SearchView) -> Prefetched:
+async def run_prefetch(scope: AskScope, view: SearchView, readable: bool) -> Prefetched:
     """Call each configured tool that this identity may see once with no arguments.
 
     A failure is typed and final for this ask: the tool stays visible and can be called (PRE-1).
+    ``readable`` says whether a result that is too long may be given by reference (ASK-8b).
     """
     skills = scope.generation.settings.skills
     wanted = [name for name in skills.prefetch_tools if name != TOOL_SEARCH]
     found, missing = resolve_names(view, wanted)
     deadline = asyncio.get_running_loop().time() + skills.prefetch_timeout_s
-    results = await asyncio.gather(*(_call(scope, name, deadline) for name in found))
+    keepers = [scope.results.keeper(readable=readable) for _ in found]
+    calls = (_call(scope, name, deadline, keep) for name, keep in zip(found, keepers, strict=True))
+    results = await asyncio.gather(*calls)
     return Prefetched(
         tuple((r.name, r.content) for r in results if r.status == "ok"),
         {
@@ -47,7 +51,8 @@ async def run_prefetch(scope: AskScope, view: SearchView) -> Prefetched:
     )
 
 
-async def _call(scope: AskScope, name: str, deadline: float) -> ToolResult:
+async def _call(scope: AskScope, name: str, deadline: float, keep: Keep) -> ToolResult:
     catalog = scope.generation.catalog
     context = scope.context(f"prefetch:{name}", deadline)
-    return await scope.generation.invoker.invoke(catalog, catalog.lookup(name), NOTHING, context)
+    spec = catalog.lookup(name)
+    return await scope.generation.invoker.invoke(catalog, spec, NOTHING, context, keep)

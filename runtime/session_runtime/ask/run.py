@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from session_runtime.ask.emitter import Emitter
-from session_runtime.ask.exposure import Exposure, open_exposure
+from session_runtime.ask.exposure import Exposure, may_read_results, open_exposure
 from session_runtime.ask.guards import CallGuard
 from session_runtime.ask.history import repair_history
+from session_runtime.ask.kept import KeptResults, next_number
 from session_runtime.ask.loop import Ending, Loop, Progress
 from session_runtime.ask.notices import prefetch_notices
 from session_runtime.ask.prefetch import Prefetched, run_prefetch
@@ -15,6 +16,7 @@ from session_runtime.ask.prompt import opening_messages, prefetch_message, quest
 from session_runtime.ask.request import check_request
 from session_runtime.ask.scope import AskScope
 from session_runtime.ask.transcript import Transcript
+from session_runtime.ask.turn import load_reading
 from session_runtime.errors import RequestError
 from session_runtime.generation import Generation, Profile
 from session_runtime.spelling import hint
@@ -64,11 +66,12 @@ class AskRun:
         scope = self._scope()
         self._emitter.send(AskStarted(generation=self.generation.number, model=profile.name))
         mask = self.generation.policy.mask(self.request.identity)
-        await self._prefetch(scope, mask)
+        await self._prefetch(scope, mask, profile)
         exposure = open_exposure(self.generation, profile, mask, self.prefetched.names)
         self.exposure = exposure
+        load_reading(scope, exposure)
         self._transcript = self._open_transcript(exposure)
-        self._loop = Loop(scope, profile, exposure, self._transcript)
+        self._loop = Loop(scope, exposure, self._transcript)
         return await self._loop.run()
 
     def result(self, ending: Ending) -> AskResult:
@@ -90,6 +93,8 @@ class AskRun:
     def _scope(self) -> AskScope:
         settings = self.generation.settings
         limit_s = min(settings.runtime.ask_timeout_s, self.request.deadline_s or float("inf"))
+        earlier = (*self.request.history, *self.request.messages)
+        results = KeptResults(settings.ask.max_result_chars, next_number(earlier))
         return AskScope(
             ask_id=self.ask_id,
             generation=self.generation,
@@ -101,17 +106,22 @@ class AskRun:
             silent=self.request.silent,
             keep_arguments=settings.trace.content,
             resources=self._resources,
-            services=self.generation.toolbox.services(self.request.identity, None),
+            services=self.generation.toolbox.services(self.request.identity, results),
+            results=results,
             conversation=self.request.conversation,
             metadata=self.request.metadata,
         )
 
-    async def _prefetch(self, scope: AskScope, mask: int) -> None:
+    async def _prefetch(self, scope: AskScope, mask: int, profile: Profile) -> None:
         settings = self.generation.settings
         if not settings.skills.prefetch_tools:
             return
         started = asyncio.get_running_loop().time()
-        self.prefetched = await run_prefetch(scope, self.generation.index.view(mask))
+        # whether max_tools leaves room for results.read is known only when the exposure is open
+        readable = profile.settings.max_tools is None and may_read_results(
+            self.generation, self.generation.permitted.get(mask)
+        )
+        self.prefetched = await run_prefetch(scope, self.generation.index.view(mask), readable)
         self.prefetch_s = asyncio.get_running_loop().time() - started
         for line in prefetch_notices(settings.notices.mode, self.prefetched.names):
             self._emitter.send(Notice(text=line))

@@ -6,6 +6,7 @@ from typing import Any
 
 from session_runtime.ask.emitter import Emitter
 from session_runtime.ask.guards import CallGuard
+from session_runtime.ask.kept import KeptResults
 from session_runtime.ask.notices import Mode
 from session_runtime.generation import Generation
 from session_runtime.handler import HandlerContext, ProgressSink
@@ -30,6 +31,7 @@ class AskScope:
     metadata: JsonObject = field(default_factory=nothing)
     resources: Mapping[str, Any] = field(default_factory=nothing)
     services: Services = field(default_factory=Services)
+    results: KeptResults = field(default_factory=KeptResults)
 
     def context(self, call_id: str, deadline: float | None = None) -> HandlerContext:
         """What the handler of one call gets to know."""

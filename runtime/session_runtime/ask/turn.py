@@ -11,7 +11,8 @@ from session_runtime.ask.exposure import Exposure, Turn
 from session_runtime.ask.guards import Refused
 from session_runtime.ask.notices import call_notices
 from session_runtime.ask.scope import AskScope
-from session_runtime.registry.names import END, TOOL_SEARCH
+from session_runtime.registry.invoke.results import Keep
+from session_runtime.registry.names import END, RESULTS_READ, TOOL_SEARCH
 from session_runtime.registry.spec import ToolSpec
 from session_runtime.search import SearchGovernor
 from session_runtime.spelling import nearest
@@ -79,7 +80,9 @@ async def run_calls(
     ]
     ready = [item for item in prepared if isinstance(item, Ready)]
     _announce(scope, ready)
-    finished = _search_all(scope, exposure, ready) | await _run_all(scope, ready)
+    finished = _search_all(scope, exposure, ready)
+    finished |= await _run_all(scope, ready, exposure.reads_results)
+    load_reading(scope, exposure)
     results = tuple(
         finished[item.call.id] if isinstance(item, Ready) else item for item in prepared
     )
@@ -96,6 +99,12 @@ async def run_calls(
         ended=any(item.spec.name == END for item in ready) and results[0].status == "ok",
         all_refused=not ready,
     )
+
+
+def load_reading(scope: AskScope, exposure: Exposure) -> None:
+    """Once a result was given by reference, load what reads it (ASK-8b)."""
+    if scope.results.used and exposure.load_results_read():
+        scope.emitter.send(ToolsLoaded(names=(RESULTS_READ,)))
 
 
 def _announce(scope: AskScope, ready: Sequence[Ready]) -> None:
@@ -206,9 +215,14 @@ def _search(scope: AskScope, governor: SearchGovernor, item: Ready) -> ToolResul
     return result
 
 
-async def _run_all(scope: AskScope, ready: Sequence[Ready]) -> dict[str, ToolResult]:
+async def _run_all(
+    scope: AskScope, ready: Sequence[Ready], readable: bool
+) -> dict[str, ToolResult]:
+    """Run what is no search; ``readable`` says whether references to results would be of use."""
     tasks = {
-        item.call.id: asyncio.create_task(_run(scope, item), name=f"tool {item.spec.name}")
+        item.call.id: asyncio.create_task(
+            _run(scope, item, _keeper(scope, item, readable)), name=f"tool {item.spec.name}"
+        )
         for item in ready
         if item.spec.origin != "virtual"
     }
@@ -223,6 +237,10 @@ async def _run_all(scope: AskScope, ready: Sequence[Ready]) -> dict[str, ToolRes
         call_id: task.result() if task.done() and not task.cancelled() else _cut_off(task, call_id)
         for call_id, task in tasks.items()
     }
+
+
+def _keeper(scope: AskScope, item: Ready, readable: bool) -> Keep:
+    return scope.results.keeper(readable=readable and item.spec.name != RESULTS_READ)
 
 
 async def _cancel_running(tasks: Mapping[str, asyncio.Task[ToolResult]]) -> None:
@@ -245,9 +263,9 @@ def _cut_off(task: asyncio.Task[ToolResult], call_id: str) -> ToolResult:
     )
 
 
-async def _run(scope: AskScope, item: Ready) -> ToolResult:
+async def _run(scope: AskScope, item: Ready, keep: Keep) -> ToolResult:
     result = await scope.generation.invoker.invoke(
-        scope.generation.catalog, item.spec, item.arguments, scope.context(item.call.id)
+        scope.generation.catalog, item.spec, item.arguments, scope.context(item.call.id), keep
     )
     if item.warning is not None:
         result = replace(result, content=f"{result.content}\n{item.warning}")

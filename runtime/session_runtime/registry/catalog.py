@@ -17,7 +17,7 @@ _CHECKS_PER_SLICE = 50
 
 @dataclass(frozen=True, slots=True)
 class Quarantined:
-    """A tool that is left out, alone (REG-4): its name, the folder or server, and the reason."""
+    """A tool that is left out, alone (REG-4): its name, where it is registered, and the reason."""
 
     name: str
     place: str

@@ -12,6 +12,7 @@ MAX_NAME_LENGTH: Final = 128
 MAX_WIRE_LENGTH: Final = 64
 TOOL_SEARCH: Final = "tool_search"
 END: Final = "end"
+RESULTS_READ: Final = "results.read"
 _BREAKING = re.compile(r"[\s,'\"`<>\x00-\x1f\x7f]")
 _NOT_WIRE = re.compile(r"[^A-Za-z0-9_-]")
 

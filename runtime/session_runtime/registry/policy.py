@@ -14,7 +14,8 @@ class Policy:
     """What an operator's rules mean for the tools of one catalogue; bit i stands for ``specs[i]``.
 
     A denial wins over everything; then comes what a rule allows, then the default. A tool is off
-    while its feature is, and for an identity that lacks one of the roles it requires.
+    while its feature is, if it is destructive and such tools are denied, and for an identity that
+    lacks one of the roles it requires.
     """
 
     positions: Mapping[str, int]
@@ -22,11 +23,12 @@ class Policy:
     rules: tuple["_Rule", ...]
     default: int
     switched_off: int
+    destructive: int
     by_role: tuple[tuple[str, int], ...]
 
     def mask(self, identity: Identity) -> int:
         """Compute the tools that ``identity`` may see and call."""
-        allowed, denied = self.default, self.switched_off
+        allowed, denied = self.default, self.switched_off | self.destructive
         for rule in self.rules:
             concerned = rule.concerns(identity)
             if concerned:
@@ -46,6 +48,8 @@ class Policy:
         spec, bit = self.specs[self.positions[name]], 1 << self.positions[name]
         if bit & self.switched_off:
             return f"off: its feature {spec.feature!r} is not on in [features]"
+        if bit & self.destructive:
+            return "denied by access.destructive, because it is destructive"
         for rule in self.rules:
             concerned = rule.concerns(identity)
             if bit & rule.deny and concerned is not False:
@@ -100,6 +104,7 @@ def compile_policy(
     for position, spec in enumerate(specs):
         for role in spec.requires:
             requiring.setdefault(role, []).append(position)
+    destructive = [i for i, spec in enumerate(specs) if spec.annotations.destructive]
     off = [i for i, spec in enumerate(specs) if spec.feature and not features.get(spec.feature)]
     return Policy(
         positions,
@@ -107,6 +112,7 @@ def compile_policy(
         tuple(_compile_rule(name, rule, positions) for name, rule in access.rules.items()),
         (1 << len(specs)) - 1 if access.default == "allow" else 0,
         _bits(off),
+        _bits(destructive) if access.destructive == "deny" else 0,
         tuple((role, _bits(tools)) for role, tools in sorted(requiring.items())),
     )
 

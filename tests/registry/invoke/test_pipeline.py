@@ -3,7 +3,6 @@
 import asyncio
 import threading
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -14,37 +13,8 @@ from session_runtime.local.threads import Threads
 from session_runtime.registry.catalog import build_catalog
 from session_runtime.registry.invoke.pipeline import Invoker
 from session_runtime.registry.registry import Registry, ToolStatistics
-from session_runtime.types import JsonObject, ToolResult
-from tests.registry.tools import ANYTHING, Function, FunctionSource, spec
-
-SOON_S = 0.01
-CONTEXT = HandlerContext(call_id="c1")
-
-
-async def invoke(
-    run: Function,
-    arguments: Mapping[str, Any] = MappingProxyType({}),
-    context: HandlerContext = CONTEXT,
-    *,
-    parameters: JsonObject = ANYTHING,
-    registry: Registry | None = None,
-    timeout_s: float = 60,
-    loaded: bool = True,
-    **changes: Any,
-) -> ToolResult:
-    """Call one tool ``t`` that does ``run``."""
-    tool = spec("t", parameters, **changes)
-    source = FunctionSource("here", {tool: run}, loaded)
-    catalog = await build_catalog([source])
-    invoker = Invoker(registry or Registry(), timeout_s, 100, grace_s=SOON_S)
-    return await invoker.invoke(catalog, catalog.lookup("t"), arguments, context)
-
-
-def returning(value: object) -> Function:
-    async def run(arguments: Mapping[str, Any], context: HandlerContext) -> object:
-        return value
-
-    return run
+from tests.registry.invoke.calling import CONTEXT, SOON_S, invoke, returning, told
+from tests.registry.tools import Function, FunctionSource, spec
 
 
 def raising(error: BaseException) -> Function:
@@ -56,10 +26,6 @@ def raising(error: BaseException) -> Function:
 
 async def hang(arguments: Mapping[str, Any], context: HandlerContext) -> object:
     return await asyncio.Event().wait()
-
-
-def told(result: ToolResult) -> tuple[str, str | None, str]:
-    return result.status, result.error_code, result.content
 
 
 @pytest.mark.requirement("ASK-4")
@@ -81,12 +47,12 @@ async def test_text_and_json_data_become_the_content(value: object, content: str
 
 
 @pytest.mark.requirement("ASK-4")
-@pytest.mark.parametrize("value", [b"bytes", {1, 2}, object(), {(1, 2): 3}, float("nan")])
+@pytest.mark.parametrize("value", [{1, 2}, object(), {(1, 2): 3}, float("nan"), bytearray()])
 async def test_other_values_are_an_error_that_says_what_may_be_returned(value: object) -> None:
     status, code, content = told(await invoke(returning(value)))
     assert (status, code) == ("error", "tool.bad_result")
     assert f"returned a {type(value).__name__}" in content
-    assert "text, None or JSON data" in content
+    assert "text, None, JSON data, bytes, a Table or an Image" in content
 
 
 @pytest.mark.requirement("ASK-4")
@@ -97,14 +63,10 @@ async def test_data_that_holds_itself_is_an_error_too() -> None:
 
 
 @pytest.mark.requirement("REG-3")
-@pytest.mark.parametrize(("own", "shown"), [(None, 100), (10, 10)])
-async def test_a_long_result_keeps_its_beginning_and_tells_its_size(
-    own: int | None, shown: int
-) -> None:
+@pytest.mark.parametrize(("own", "shown"), [(None, 100), (10, 10), (600, 599)])
+async def test_a_tools_own_limit_of_its_result_wins(own: int | None, shown: int) -> None:
     result = await invoke(returning("天" * 5_000), max_result_chars=own)
-    beginning, _, note = result.content.partition("\n")
-    assert beginning == "天" * shown
-    assert f"has 5000 characters; only the first {shown} are shown" in note
+    assert (result.status, len(result.content), result.whole_chars) == ("ok", shown, 5_000)
 
 
 @pytest.mark.requirement("REG-7")

@@ -1,4 +1,4 @@
-"""One call of a tool, one concern per function: statistics, arguments, time, the tool, its result.
+"""One call of a tool, one concern per function: statistics, arguments, consent, time, the tool.
 
 Whatever goes wrong becomes a result in words (ASK-4); what a source raises is classified here.
 """
@@ -9,13 +9,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from session_runtime.config.tools import Destructive
 from session_runtime.errors import PermanentError, ToolError, TransientError
 from session_runtime.handler import HandlerContext
 from session_runtime.registry.catalog import Catalog
-from session_runtime.registry.invoke.results import cut, encodable, result_text
+from session_runtime.registry.invoke.encode import encodable
+from session_runtime.registry.invoke.results import Keep, Shown, keep_nothing, show
 from session_runtime.registry.registry import Registry
 from session_runtime.registry.spec import ToolSource, ToolSpec
-from session_runtime.types import ToolResult
+from session_runtime.types import ToolResult, ToolStatus
 
 CANCEL_GRACE_S: Final = 1.0
 MAX_ERROR_CHARS: Final = 1000
@@ -29,6 +31,8 @@ class _Call:
     spec: ToolSpec
     arguments: Mapping[str, Any]
     context: HandlerContext
+    max_result_chars: int
+    keep: Keep
 
     @property
     def source(self) -> ToolSource:
@@ -37,17 +41,28 @@ class _Call:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What the model is told; ``code`` is None if the call went well."""
+    """What the model is told; ``code`` is None if the call went well.
+
+    ``whole_chars`` is the length of the whole result if the model is not shown all of it.
+    """
 
     content: str
     code: str | None = None
+    refused: bool = False
+    whole_chars: int | None = None
+
+    @property
+    def status(self) -> ToolStatus:
+        if self.code is None:
+            return "ok"
+        return "refused" if self.refused else "error"
 
 
 @dataclass(frozen=True, slots=True)
 class _Returned:
-    """The text of a result, None if it has none, and the type that the tool returned."""
+    """What is shown of a result, None if it cannot be, and the type that the tool returned."""
 
-    text: str | None
+    shown: Shown | None
     kind: str
 
 
@@ -59,8 +74,9 @@ class _Raised:
 class Invoker:
     """Calls tools of a catalogue and counts what happened.
 
-    ``default_timeout_s`` and ``max_result_chars`` hold for tools that do not set their own. A tool
-    that does not stop within ``grace_s`` seconds of being cancelled is left behind.
+    ``default_timeout_s`` and ``max_result_chars`` hold for tools that do not set their own. Unless
+    ``destructive`` is ``allow``, tools that are destructive are not run (RTE-9). A tool that does not
+    stop within ``grace_s`` seconds of being cancelled is left behind.
     """
 
     def __init__(
@@ -68,11 +84,13 @@ class Invoker:
         registry: Registry,
         default_timeout_s: float,
         max_result_chars: int,
+        destructive: Destructive = "confirm",
         grace_s: float = CANCEL_GRACE_S,
     ) -> None:
         self._registry = registry
         self._default_timeout_s = default_timeout_s
         self._max_result_chars = max_result_chars
+        self._destructive = destructive
         self._grace_s = grace_s
         self._left_behind: set[asyncio.Task[_Returned | _Raised]] = set()
 
@@ -82,14 +100,17 @@ class Invoker:
         spec: ToolSpec,
         arguments: Mapping[str, Any],
         context: HandlerContext,
+        keep: Keep = keep_nothing,
     ) -> ToolResult:
         """Run one tool of ``catalog`` and put its result, or what went wrong, into words.
 
-        Raises nothing but the cancellation of the caller, after the tool was cancelled too.
+        ``keep`` is given the whole of a result that is too long, see ``results.show`` (ASK-8b). Raises
+        nothing but the cancellation of the caller, after the tool was cancelled too.
         """
         clock = asyncio.get_running_loop().time
         started = clock()
-        call = _Call(catalog, spec, arguments, context)
+        limit = spec.max_result_chars or self._max_result_chars
+        call = _Call(catalog, spec, arguments, context, limit, keep)
         error: str | None = "cancelled"
         try:
             answer = await self._check_arguments(call)
@@ -100,10 +121,11 @@ class Invoker:
         return ToolResult(
             context.call_id,
             spec.name,
-            "error" if answer.code else "ok",
+            answer.status,
             answer.content,
             error_code=answer.code,
             latency_s=latency_s,
+            whole_chars=answer.whole_chars,
         )
 
     async def _check_arguments(self, call: _Call) -> _Answer:
@@ -113,6 +135,19 @@ class Invoker:
                 f"{call.spec.name} was not run: {'; '.join(problems)}. "
                 "Call it again with corrected arguments.",
                 "tool.invalid_arguments",
+            )
+        return await self._ask_consent(call)
+
+    async def _ask_consent(self, call: _Call) -> _Answer:
+        """Nobody can be asked yet, so what needs consent is refused (RTE-9)."""
+        name = call.spec.name
+        if call.spec.annotations.destructive and self._destructive != "allow":
+            return _Answer(
+                f"{name} was not run and nothing was changed: it is destructive and needs a "
+                "confirmation, which cannot be given yet. Trying again will not help; an operator can "
+                'allow such tools by [access] destructive = "allow".',
+                "tool.needs_confirmation",
+                refused=True,
             )
         return await self._limit_time(call)
 
@@ -134,7 +169,7 @@ class Invoker:
         try:
             await asyncio.wait({task}, timeout=deadline - now)
             if task.done():
-                return self._answer(call.spec, task.result())
+                return _answer(call.spec, task.result())
         finally:
             if not task.done():
                 await self._stop(task)
@@ -150,27 +185,26 @@ class Invoker:
                 task.add_done_callback(self._left_behind.discard)
                 _log.error("the %s ignores that it was cancelled and goes on", task.get_name())
 
-    def _answer(self, spec: ToolSpec, outcome: _Returned | _Raised) -> _Answer:
-        match outcome:
-            case _Raised(error):
-                return _failure(spec, error)
-            case _Returned(text, kind):
-                pass
-        if text is None:
-            return _Answer(
-                f"{spec.name} ran, but returned a {kind}, which cannot be shown. "
-                "A handler returns text, None or JSON data. Trying again will not help.",
-                "tool.bad_result",
-            )
-        return _Answer(cut(text, spec.max_result_chars or self._max_result_chars))
-
 
 async def _run(call: _Call) -> _Returned | _Raised:
     try:
         value = await call.source.call(call.spec, call.arguments, call.context)
-        return _Returned(result_text(value), type(value).__name__)
+        shown = await show(value, call.max_result_chars, call.keep)
+        return _Returned(shown, type(value).__name__)
     except BaseException as error:  # noqa: BLE001 - a tool may raise anything, even SystemExit
         return _Raised(error)
+
+
+def _answer(spec: ToolSpec, outcome: _Returned | _Raised) -> _Answer:
+    if isinstance(outcome, _Raised):
+        return _failure(spec, outcome.error)
+    if outcome.shown is None:
+        return _Answer(
+            f"{spec.name} ran, but returned a {outcome.kind}, which cannot be shown. A handler "
+            "returns text, None, JSON data, bytes, a Table or an Image. Trying again will not help.",
+            "tool.bad_result",
+        )
+    return _Answer(outcome.shown.content, whole_chars=outcome.shown.whole_chars)
 
 
 def _time_is_up(call: _Call, task: asyncio.Task[_Returned | _Raised], limit_s: float) -> _Answer:

@@ -1,0 +1,202 @@
+"""Whole asks with results that are too long: the summary, what reads the rest, and who may have it."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from session_runtime import AskRequest, Message
+from session_runtime.types import Notice, ToolCall, ToolFinished, ToolsLoaded, TurnStarted
+from tests.support import Asked, ask, calls, opened, says, scripted, tool_folder, write_handler
+
+SEARCH = "[skills]\ntool_search_enabled = true\nprefetch_tools = []\n"
+NO_SEARCH = "[skills]\nprefetch_tools = []\n"
+LIMIT = "[ask]\nmax_result_chars = 600\n"
+PINNED = 'tool_search_always_loaded = ["long", "end"]\n'
+LONG = "def execute(args, context):\n    return {'total': 7, 'text': 'abcde' * 200}\n"
+WHOLE = json.dumps({"total": 7, "text": "abcde" * 200}, separators=(",", ":"))
+
+
+def read(**arguments: Any) -> tuple[str, dict[str, Any]]:
+    return "results.read", {"reference": "result_1", **arguments}
+
+
+def texts(asked: Asked) -> list[str]:
+    return [str(m.content) for m in asked.result.new_messages if m.role == "tool"]
+
+
+@pytest.fixture
+def tools(tmp_path: Path) -> str:
+    write_handler(tmp_path / "tools", "long", code=LONG)
+    return tool_folder(tmp_path)
+
+
+@pytest.mark.requirement("ASK-8b")
+async def test_what_reads_a_long_result_is_loaded_for_the_next_turn_without_a_search(
+    tmp_path: Path, tools: str
+) -> None:
+    script = scripted(
+        tmp_path,
+        calls(("long", {})),
+        calls(read()),
+        calls(read(offset=400), ("long", {"again": 1})),
+        says("done"),
+    )
+    notices = '[notices]\nmode = "all"\n'
+    config = tools + SEARCH + PINNED + LIMIT + notices + script
+    async with opened(tmp_path, config) as runtime:
+        asked = await ask(runtime, "go")
+    summary, first, second, again = texts(asked)
+    assert json.loads(summary) == {
+        "kind": "object",
+        "characters": len(WHOLE),
+        "count": 2,
+        "fields": {"total": 7},
+        "left_out": {"text": "text of 1000 characters"},
+        "reference": "result_1",
+        "note": "Shortened. results.read gives the whole by its reference, from the next turn on.",
+    }
+    assert first.partition("\n")[2] + second.partition("\n")[2] == WHOLE[:800]
+    assert json.loads(again)["reference"] == "result_4"
+    assert [e.names for e in asked.of(ToolsLoaded)] == [("results.read",)]
+    assert asked.result.loaded_tools == ("results.read",)
+    assert [e.exposed[2:] for e in asked.of(TurnStarted)] == [
+        ("tool_search",),
+        *[("tool_search", "results.read")] * 3,
+    ]
+    assert [e.text for e in asked.of(Notice)].count("tool_search") == 0
+
+
+@pytest.mark.requirement("ASK-8b")
+async def test_loading_it_appends_after_what_a_search_of_the_same_turn_loads(
+    tmp_path: Path, tools: str
+) -> None:
+    search = ("tool_search", {"query": "select:math.evaluate"})
+    script = scripted(tmp_path, calls(("long", {}), search), says("done"))
+    async with opened(tmp_path, tools + SEARCH + PINNED + LIMIT + script) as runtime:
+        asked = await ask(runtime, "go")
+    assert asked.result.loaded_tools == ("math.evaluate", "results.read")
+    assert asked.of(TurnStarted)[1].exposed[2:] == ("tool_search", "math.evaluate", "results.read")
+
+
+@pytest.mark.requirement("ASK-8b")
+async def test_without_tool_search_it_is_there_from_the_start(tmp_path: Path, tools: str) -> None:
+    script = scripted(tmp_path, calls(("long", {})), calls(read(length=5)), says("done"))
+    async with opened(tmp_path, tools + NO_SEARCH + LIMIT + script) as runtime:
+        asked = await ask(runtime, "go")
+    assert texts(asked)[1].endswith('Go on with offset 5.\n{"tot')
+    assert (asked.of(ToolsLoaded), asked.result.loaded_tools) == ([], ())
+
+
+def is_without_reference(asked: Asked) -> bool:
+    (summary,) = texts(asked)
+    return "reference" not in json.loads(summary) and "results.read" not in summary
+
+
+@pytest.mark.requirement("ASK-8b")
+@pytest.mark.parametrize("search", [SEARCH + PINNED, NO_SEARCH])
+@pytest.mark.parametrize("how", ["forbidden", "disabled", "replaced"])
+async def test_where_it_cannot_be_called_no_reference_is_given(
+    tmp_path: Path, tools: str, search: str, how: str
+) -> None:
+    script = scripted(tmp_path, calls(("long", {})), says("done"))
+    config = tools + search + LIMIT + script
+    match how:
+        case "forbidden":
+            config += '[access.rules.r]\ndeny = ["results.*"]\n'
+        case "disabled":
+            config = config.replace("[handlers]", '[handlers]\ndisabled = ["results.read"]')
+        case "replaced":
+            write_handler(tmp_path / "tools", "results.read")
+    async with opened(tmp_path, config) as runtime:
+        asked = await ask(runtime, "go")
+    assert is_without_reference(asked)
+    assert asked.of(ToolsLoaded) == []
+
+
+@pytest.mark.requirement("ASK-8b")
+@pytest.mark.parametrize(("max_tools", "readable"), [(3, False), (4, True)])
+async def test_where_the_model_takes_no_further_tool_no_reference_is_given(
+    tmp_path: Path, tools: str, max_tools: int, readable: bool
+) -> None:
+    script = scripted(tmp_path, calls(("long", {})), says("done")) + f"max_tools = {max_tools}\n"
+    async with opened(tmp_path, tools + SEARCH + PINNED + LIMIT + script) as runtime:
+        asked = await ask(runtime, "go")
+    assert is_without_reference(asked) is not readable
+    assert asked.result.loaded_tools == (("results.read",) if readable else ())
+
+
+@pytest.mark.requirement("ASK-8b")
+async def test_a_prefetched_result_is_shortened_too_and_readable_in_the_first_turn(
+    tmp_path: Path, tools: str
+) -> None:
+    prefetch = SEARCH.replace("[]", '["long"]')
+    script = scripted(tmp_path, calls(read(offset=0, length=9)), says("done"))
+    async with opened(tmp_path, tools + prefetch + LIMIT + script) as runtime:
+        asked = await ask(runtime, "go")
+    assert texts(asked)[0].endswith('\n{"total":')
+    assert asked.of(TurnStarted)[0].exposed[-1] == "results.read"
+    assert asked.result.loaded_tools == ("results.read",)
+
+
+@pytest.mark.requirement("ASK-8b")
+async def test_a_reference_of_another_ask_is_as_unknown_as_one_that_never_was(
+    tmp_path: Path, tools: str
+) -> None:
+    script = scripted(tmp_path, calls(("long", {}), read()), says("done"))
+    async with opened(tmp_path, tools + NO_SEARCH + LIMIT + script) as runtime:
+        first = await ask(runtime, "one")
+        history = [
+            *first.result.new_messages,
+            Message("assistant", None, (ToolCall("x", "long", "{}"),)),
+            Message("tool", '{"reference":"result_1"}', tool_call_id="x"),
+        ]
+        second = await ask(runtime, AskRequest("two", history=history))
+    assert json.loads(texts(second)[0])["reference"] == "result_2"
+    assert "There is no result 'result_1' in this request." in texts(second)[1]
+
+
+@pytest.mark.requirement("ASK-8b")
+async def test_results_of_one_turn_are_numbered_in_the_order_of_their_calls(tmp_path: Path) -> None:
+    waits = (
+        "async def execute(args, context):\n"
+        "    await context.resources['second'].wait()\n"
+        "    return 'first' * 200\n"
+    )
+    sets = (
+        "async def execute(args, context):\n"
+        "    context.resources['second'].set()\n"
+        "    return b'second'\n"
+    )
+    write_handler(tmp_path / "tools", "one", code=waits)
+    write_handler(tmp_path / "tools", "two", code=sets)
+    script = scripted(tmp_path, calls(("one", {}), ("two", {})), says("done"))
+    config = tool_folder(tmp_path) + NO_SEARCH + LIMIT + script
+    async with opened(tmp_path, config, resources={"second": asyncio.Event()}) as runtime:
+        asked = await ask(runtime, "go", deadline_s=10)
+    one, two = texts(asked)
+    assert '"result_1"' in one
+    assert json.loads(two)["reference"] == "result_2"
+
+
+@pytest.mark.requirement("RTE-9")
+async def test_a_destructive_tool_is_visible_but_refused_until_the_operator_allows_it(
+    tmp_path: Path,
+) -> None:
+    write_handler(tmp_path / "tools", "wipe", runtime={"destructive": True})
+    script = scripted(tmp_path, calls(("wipe", {})), says("done"))
+    config = tool_folder(tmp_path) + NO_SEARCH + script
+    async with opened(tmp_path, config) as runtime:
+        asked = await ask(runtime, "go")
+    assert "wipe" in asked.of(TurnStarted)[0].exposed
+    assert [(e.status, e.error_code) for e in asked.of(ToolFinished)] == [
+        ("refused", "tool.needs_confirmation")
+    ]
+    for setting, status, code in (("allow", "ok", None), ("deny", "refused", "tool.unknown")):
+        access = f'[access]\ndestructive = "{setting}"\n'
+        async with opened(tmp_path, config + access) as runtime:
+            asked = await ask(runtime, "go")
+        assert ("wipe" in asked.of(TurnStarted)[0].exposed) is (setting == "allow")
+        assert [(e.status, e.error_code) for e in asked.of(ToolFinished)] == [(status, code)]

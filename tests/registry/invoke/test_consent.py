@@ -1,0 +1,48 @@
+"""A destructive tool is not run unless the operator allows that."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from session_runtime.config.tools import Destructive
+from session_runtime.handler import HandlerContext
+from session_runtime.registry.spec import Annotations
+from tests.registry.invoke.calling import invoke, returning, told
+
+DESTRUCTIVE = Annotations(destructive=True)
+
+
+@pytest.mark.requirement("RTE-9")
+@pytest.mark.parametrize("setting", ["confirm", "deny"])
+async def test_a_destructive_tool_is_refused_before_it_runs_and_the_way_out_is_named(
+    setting: Destructive,
+) -> None:
+    ran: list[object] = []
+
+    async def wipe(arguments: Mapping[str, Any], context: HandlerContext) -> object:
+        ran.append(arguments)
+        return None
+
+    result = await invoke(wipe, annotations=DESTRUCTIVE, destructive=setting)
+    assert told(result) == (
+        "refused",
+        "tool.needs_confirmation",
+        "t was not run and nothing was changed: it is destructive and needs a confirmation, which "
+        "cannot be given yet. Trying again will not help; an operator can allow such tools by "
+        '[access] destructive = "allow".',
+    )
+    assert ran == []
+
+
+@pytest.mark.requirement("RTE-9")
+async def test_a_destructive_tool_runs_where_that_is_allowed() -> None:
+    result = await invoke(returning("gone"), annotations=DESTRUCTIVE, destructive="allow")
+    assert told(result) == ("ok", None, "gone")
+
+
+@pytest.mark.requirement("RTE-9")
+async def test_wrong_arguments_of_a_destructive_tool_are_told_first() -> None:
+    schema = {"type": "object", "required": ["n"]}
+    result = await invoke(returning("x"), parameters=schema, annotations=DESTRUCTIVE)
+    assert (result.status, result.error_code) == ("error", "tool.invalid_arguments")
