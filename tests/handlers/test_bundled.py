@@ -8,7 +8,23 @@ from session_runtime.local.scan import Scan
 @pytest.mark.requirement("REG-1")
 def test_all_bundled_tools_are_usable(bundled: Scan) -> None:
     names = [tool.spec.name for tool in bundled.tools]
-    assert names == ["end", "get_current_time", "math.evaluate", "send_message"]
+    assert names == [
+        "end",
+        "files.edit",
+        "files.list",
+        "files.read",
+        "files.search",
+        "files.write",
+        "get_current_time",
+        "math.evaluate",
+        "notes.add",
+        "notes.delete",
+        "notes.list",
+        "notes.search",
+        "results.read",
+        "send_message",
+        "web.fetch",
+    ]
     assert (bundled.quarantined, bundled.warnings) == ((), ())
     assert {tool.spec.origin for tool in bundled.tools} == {"bundled"}
 

@@ -1,0 +1,60 @@
+"""Replaces a passage of a text file; where that is allowed is decided by the operator's roots."""
+
+from typing import Any
+
+from session_runtime.handler import HandlerContext, ToolError
+
+from .changes import diff, places
+
+
+def execute(args: dict[str, Any], context: HandlerContext) -> str:
+    """Replace the passage and show what became different."""
+    edit = Edit(args["path"], args["old"], args["new"], every=args.get("replace_all", False))
+    context.files.change(args["path"], edit)
+    return diff(args["path"], edit.before, edit.after)
+
+
+class Edit:
+    """One change of a file's bytes; remembers the text before and after."""
+
+    def __init__(self, path: str, old: str, new: str, *, every: bool) -> None:
+        self._path, self._old, self._new, self._every = path, old, new, every
+        self.before = self.after = ""
+
+    def __call__(self, content: bytes) -> bytes:
+        """Give the changed content; ToolError if the passage is not there, or not just once."""
+        self.before = self._decoded(content)
+        old, new = self._old, self._new
+        if "\r\n" in self.before and old not in self.before:
+            old, new = with_line_ends(old), with_line_ends(new)
+        lines = places(self.before, old)
+        if not lines:
+            raise ToolError(
+                f"{self._path} does not hold the old passage. Read the file again and copy it exactly.",
+                code="files.no_match",
+            )
+        if len(lines) > 1 and not self._every:
+            where = ", ".join(map(str, lines[:10])) + (", ..." if len(lines) > 10 else "")
+            raise ToolError(
+                f"{self._path} holds the old passage {len(lines)} times, beginning in lines {where}. "
+                "Add neighbouring lines so that it is unique, or set replace_all.",
+                code="files.not_unique",
+            )
+        self.after = self.before.replace(old, new)
+        if self.after == self.before:
+            raise ToolError("Old and new passage are the same.", code="files.no_change")
+        return self.after.encode("utf-8")
+
+    def _decoded(self, content: bytes) -> str:
+        try:
+            return content.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise ToolError(
+                f"{self._path} is no UTF-8 text (byte {error.start}): only text can be edited.",
+                code="files.not_text",
+            ) from None
+
+
+def with_line_ends(text: str) -> str:
+    """The text with the line ends of Windows, as the file has them."""
+    return text.replace("\r\n", "\n").replace("\n", "\r\n")

@@ -1,0 +1,1 @@
+"""Folders that the operator opened to tools, and that tools cannot leave (SEC-1)."""
