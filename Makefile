@@ -39,6 +39,7 @@ bench: $(BENCH)/installed ## figures beside those of other libraries, as Markdow
 
 docs: $(VENV)/installed ## write the generated pages anew
 	@$(BIN)/python -m tests.spec.contract_page
+	@$(BIN)/python -m tests.spec.errors_page
 	@$(BIN)/python -m session_runtime.config.document > $(VENV)/page && mv $(VENV)/page docs/configuration.md
 
 lock: $(VENV)/locked ## write requirements-dev.lock for a changed pyproject.toml

@@ -33,7 +33,7 @@ ASK: tuple[Requirement, ...] = (
         "no search feature of a provider. Fields of a reply that we do not know go back with it "
         "in the next request.",
     ),
-    deferred(
+    met(
         "ASK-3b",
         "Responses works on the same list. Turns are chained by id and repeat the grown list; a "
         "gateway that refuses the chain gets the whole conversation once, without state.",
@@ -74,14 +74,13 @@ ASK: tuple[Requirement, ...] = (
     met(
         "ASK-8a",
         "An ask is limited in steps, tool calls, tokens and time. The same call made again and "
-        "again draws a warning and then a refusal, and a refusal uses up no other allowance. A "
-        "result that is too long is cut and says how long it was.",
+        "again draws a warning and then a refusal, and a refusal uses up no other allowance.",
     ),
-    deferred(
+    met(
         "ASK-8b",
-        "A result that is too long is given as a summary with its key fields and a reference; "
-        "`results.read`, loaded for the next turn, reads the whole in parts for as long as the "
-        "ask runs.",
+        "A result that is too long is given as a summary with its key fields and a reference, "
+        "together within the limit; `results.read`, loaded for the next turn, reads the whole in "
+        "parts for as long as the ask runs. Where it cannot be called, no reference is given.",
     ),
     met(
         "ASK-9a",
@@ -90,9 +89,11 @@ ASK: tuple[Requirement, ...] = (
         "Retry-After. Once a tool of the turn has begun, that turn is never asked for again. The "
         "decision is taken in one place.",
     ),
-    deferred(
+    met(
         "ASK-9b",
-        "A profile may name another one that takes over when it does not answer.",
+        "A profile may name another one that takes over when it does not answer. It does so for the "
+        "rest of the ask, which goes on with the same conversation and the same tools; no tool runs "
+        "again. A profile that cannot go on with the ask is passed over.",
     ),
     met(
         "ASK-10",
@@ -117,10 +118,10 @@ ASK: tuple[Requirement, ...] = (
         "same way for a whole generation; `tool_search` is reserved. Characters that break names "
         "are replaced at registration, while the source keeps its own spelling.",
     ),
-    deferred(
+    met(
         "ASK-12b",
         "If a profile takes fewer tools than would be sent, the ask fails with a type of its own "
-        "and points to tool search.",
+        "and points to tool search. With tool search, no more are loaded than the profile takes.",
     ),
     deferred(
         "ASK-13",

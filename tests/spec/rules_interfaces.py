@@ -9,16 +9,21 @@ INTERFACES: tuple[Requirement, ...] = (
     met(
         "INT-1a",
         "The configuration has the sections `runtime`, `log`, `ask`, `models`, `handlers`, "
-        "`skills`, `search`, `access`, `features`, `notices`, `http` and `trace` with keys that "
-        "keep their names. Without `models` there is a profile `offline`. Bundled handlers are "
+        "`skills`, `search`, `access`, `features`, `notices`, `notes`, `http` and `trace` with keys "
+        "that keep their names. Without `models` there is a profile `offline`. Bundled handlers are "
         "on, no other path is searched, `require_end` is off, and the state directory is "
         "`.session-runtime` beside the file, locked by one daemon; relative paths count from the "
         "file's folder.",
     ),
-    deferred(
+    met(
         "INT-1b",
+        "A model profile has `headers` and `extra_body` for what its service wants beside the "
+        "conversation, `max_tools` and `max_concurrency` for what it bears, and `fallback`.",
+    ),
+    deferred(
+        "INT-1c",
         "The sections `mcp.servers`, `mqtt`, `metrics`, `audit` and `http.keys` exist, with the "
-        "keys for sub-agents, other wires and fallback that belong to later rules.",
+        "keys for sub-agents and other wires that belong to later rules.",
     ),
     met(
         "INT-2a",

@@ -54,17 +54,28 @@ REMOTE_TOOLS: tuple[Requirement, ...] = (
         "operator says it is read-only or idempotent, or if it carries a key that the server "
         "honours.",
     ),
-    deferred(
-        "RTE-9",
-        "Destructive tools are confirmed, refused or allowed as configured. A confirmation holds "
-        "for one tool, its arguments, one identity, one ask and a limited time, and is used up by "
-        "one call. What a server says about its tools can only make this stricter.",
+    met(
+        "RTE-9a",
+        "Destructive tools are there or not, and are called or refused, as `access.destructive` "
+        "says. While nobody can be asked, what needs a confirmation is refused before anything "
+        "runs.",
     ),
     deferred(
-        "RTE-10",
-        "Results may be text, structured data checked against their schema, or images and "
-        "resources as references; an error stays an error. What comes from outside is marked as "
-        "data that nobody vouches for, redacted, cut to size and labelled with its source.",
+        "RTE-9b",
+        "A confirmation holds for one tool, its arguments, one identity, one ask and a limited "
+        "time, and is used up by one call. What a server says about its tools can only make this "
+        "stricter.",
+    ),
+    met(
+        "RTE-10a",
+        "Results may be text, data, tables, or bytes and images, of which the model gets a "
+        "description and a reference.",
+    ),
+    deferred(
+        "RTE-10b",
+        "Structured results of servers are checked against their schema, resources become "
+        "references, and an error stays an error. What comes from outside is marked as data that "
+        "nobody vouches for, redacted, cut to size and labelled with its source.",
     ),
     met(
         "RTE-11",
@@ -110,8 +121,13 @@ DOORS: tuple[Requirement, ...] = (
         "Keys belong to named principals with roles; they are stored hashed and compared in "
         "constant time. What a caller may do is what both the principal and the stated identity "
         "may do; to state an identity needs `act_for` and never adds a right, and a deny rule "
-        "that needs an attribute nobody stated applies. Notes, references and budgets belong to "
-        "principal and user together.",
+        "that needs an attribute nobody stated applies. References and budgets belong to principal "
+        "and user together.",
+    ),
+    met(
+        "NET-2c",
+        "Notes belong to principal and user together: nobody else finds, counts or deletes them. "
+        "A caller that states no user is an owner apart from every name.",
     ),
     deferred(
         "NET-3",
@@ -155,13 +171,13 @@ DOORS: tuple[Requirement, ...] = (
 )
 
 SAFETY: tuple[Requirement, ...] = (
-    deferred(
+    met(
         "SEC-1",
         "The roots of file tools may not overlap with handlers, configuration or state, which is "
         "checked when configuring. Files are opened without following links, and devices, pipes "
         "and hard links are refused; each user has a root below.",
     ),
-    deferred(
+    met(
         "SEC-2",
         "Fetching from the web connects to the very address that was checked, checks every "
         "redirect anew, knows mapped and translated addresses and metadata services, ignores "

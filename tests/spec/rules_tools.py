@@ -1,6 +1,6 @@
 """Rules of handlers (REG), tool search (TS) and prefetch (PRE)."""
 
-from tests.spec.requirement import Requirement, deferred, met
+from tests.spec.requirement import Requirement, met
 
 REGISTRY: tuple[Requirement, ...] = (
     met(
@@ -41,11 +41,14 @@ REGISTRY: tuple[Requirement, ...] = (
         "calls, successes and failures, total and last duration, keeps the last error and knows "
         "whether the handler was imported.",
     ),
-    deferred(
+    met(
         "REG-6",
         "Besides folders, tools can be registered by a configured entry that names a function and "
-        "its schema, and by entry points of installed packages that the configuration lists. All "
-        "ways import as late as folders do and obey the same lists of enabled and disabled names.",
+        "its schema, in a file or right there, and by entry points of installed packages that the "
+        "configuration lists, each with a `config.json`. All ways import as late as folders do, "
+        "make one catalogue with the same rules about names, and obey the same lists of enabled "
+        "and disabled names. What the configuration names and is not there at all stops the start; "
+        "any other fault costs one tool.",
     ),
     met(
         "REG-7",
