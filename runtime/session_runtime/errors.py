@@ -12,7 +12,7 @@
         └── ToolError              raised by a handler: its text is written for the model
 
 ``code`` is a dotted, stable name (``model.rate_limited``): clients and metrics rely on it, not on
-the text.
+the text. ``docs/errors.md`` describes every one.
 """
 
 from collections.abc import Iterable
