@@ -58,7 +58,7 @@ def test_a_person_sees_what_happens(capsys: pytest.CaptureFixture[str]) -> None:
         '→ tool_search {"query":"sums"}',
         "+ loaded math.evaluate",
         "✓ tool_search",
-        "· turn 2 with 3 tools, attempt 2",
+        "· turn 2 with 3 tools, attempt 2 with m",
         "let me see",
         '→ math.evaluate {"expression":"2+3"}',
         "  1 of 2 adding",

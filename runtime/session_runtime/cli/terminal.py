@@ -64,8 +64,8 @@ class TerminalReport:
 
 def _line_of(event: AskEvent) -> str | None:
     match event:
-        case TurnStarted(step=step, exposed=exposed, attempt=attempt):
-            again = f", attempt {attempt}" if attempt > 1 else ""
+        case TurnStarted(step=step, exposed=exposed, attempt=attempt, model=model):
+            again = f", attempt {attempt} with {model}" if attempt > 1 else ""
             return f"· turn {step} with {len(exposed)} tools{again}"
         case ToolsLoaded(names=names):
             return f"+ loaded {', '.join(names)}"

@@ -1,9 +1,11 @@
 """The configuration page, written from the models; run as a module it is printed (CFG-6)."""
 
+import inspect
 import json
+import re
 import sys
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeGuard, get_args, get_origin
+from typing import Any, Final, TypeGuard, get_args, get_origin
 
 from pydantic import BaseModel
 
@@ -76,6 +78,7 @@ never expanded otherwise.
 Each key says when an edit takes effect: `now`, from the `next ask` on (asks that are running keep what
 they began with), or after a `restart`.
 """
+_RULE: Final = re.compile(r" \([A-Z]+-\d+[a-z]?\)")
 _ROWS = """
 | key | value | default | acts | meaning |
 | --- | --- | --- | --- | --- |
@@ -108,11 +111,16 @@ def _is_model(kind: Any) -> TypeGuard[type[BaseModel]]:
 
 
 def _section(title: str, model: type[BaseModel], description: str = "") -> Iterator[str]:
-    yield f"\n## [{title}]\n\n{description}{model.__doc__}\n{_ROWS}"
+    yield f"\n## [{title}]\n\n{description}{_meaning(model)}\n{_ROWS}"
     for name, schema in model.model_json_schema()["properties"].items():
         if "additionalProperties" not in schema and "$ref" not in schema:
             yield _row(name, schema)
     yield from _tables(model, f"{title}.")
+
+
+def _meaning(model: type[BaseModel]) -> str:
+    """What a section is for, in the words of its docstring, without the rules that it implements."""
+    return _RULE.sub("", inspect.cleandoc(model.__doc__ or ""))
 
 
 def _row(name: str, schema: Mapping[str, Any]) -> str:

@@ -215,7 +215,9 @@ def _classified(
     if status >= 500 or status in _TRANSIENT_STATUS:
         return TransientError(text, code="model.unavailable", retry_after_s=wait_s)
     if status in {401, 403}:
-        return PermanentError(f"{text}; check the profile's api_key", code="model.unauthorized")
+        return PermanentError(
+            f"{text}; check the profile's api_key, or its headers", code="model.unauthorized"
+        )
     if 300 <= status < 400:
         return PermanentError(
             f"{text}; redirects are not followed, set base_url to the final address",

@@ -4,6 +4,7 @@ How a file below a root is reached is decided in ``walk``.
 """
 
 import sys
+import sysconfig
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
@@ -60,12 +61,18 @@ def protected_places(snapshot: ConfigSnapshot, bundled: Path) -> tuple[Place, ..
         *(Place("handlers.paths", path) for path in settings.handlers.paths),
         Place("the bundled tools", bundled),
         Place("the program", _PACKAGE),
+        *(Place("Python and installed packages", path) for path in _installed()),
         Place("the configuration file", config),
         *(Place("a file that the configuration reads", path) for path in snapshot.files),
         *(Place(key, path) for key, path in files.items() if path is not None),
         *(Place("runtime.secret_sources", Path(each.removeprefix("file:"))) for each in folders),
         *(Place("a folder that Python imports from", Path(each), whole=False) for each in sys.path),
     )
+
+
+def _installed() -> tuple[Path, ...]:
+    kinds = ("stdlib", "purelib", "platlib")
+    return tuple(dict.fromkeys(Path(sysconfig.get_path(kind)) for kind in kinds))
 
 
 def open_roots(snapshot: ConfigSnapshot, protected: Sequence[Place]) -> Mapping[str, Root]:
