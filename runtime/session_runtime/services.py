@@ -57,7 +57,7 @@ class Files(Protocol):
         """Replace a file by what ``edit``, called once, makes of its content.
 
         Changes of one file wait for each other; one by somebody else meanwhile is ``files.changed``. What
-        ``edit`` raises is passed on, and then nothing is changed.
+        ``edit`` raises is passed on, and then nothing is changed; it must not use ``Files`` itself.
         """
 
     def list(self, path: str) -> Listing:

@@ -65,13 +65,14 @@ async def test_a_list_and_a_search_say_what_they_left_out(
         (docs / f"f{number:03}").write_text("needle\n")
     (docs / "link").symlink_to("a.txt")
     (docs / "picture").write_bytes(b"needle \xff\xfe")
+    (docs / "program").write_bytes(b"needle \0")
     listed = json.loads((await run("files.list", context, path="docs")).content)
     assert (len(listed["entries"]), listed["truncated"], listed["unusable"]) == (200, True, 1)
     found = json.loads((await run("files.search", context, text="needle", limit=2)).content)
     assert [match["path"] for match in found["matches"]] == ["docs/f000", "docs/f001"]
     assert found["truncated"]
     alone = json.loads((await run("files.search", context, text="needle", name="p*")).content)
-    assert alone == {"matches": [], "files": 1, "truncated": False, "skipped": 2}
+    assert alone == {"matches": [], "files": 2, "truncated": False, "skipped": 3}
 
 
 async def test_a_search_in_one_file_and_with_capitals_that_matter(
@@ -89,11 +90,13 @@ async def test_a_search_in_one_file_and_with_capitals_that_matter(
     ("before", "old", "new", "after"),
     [
         (b"a\r\nb\r\nc\r\n", "a\nb", "x\ny", b"x\r\ny\r\nc\r\n"),
+        (b"a\r\nb\r\n", "a", "x\ny", b"x\r\ny\r\nb\r\n"),
+        (b"a\r\nb\n", "a", "x\ny", b"x\ny\r\nb\n"),
         (b"no end", "end", "END", b"no END"),
         (b"\xef\xbb\xbfa", "a", "b", b"\xef\xbb\xbfb"),
         (b"a\nb\n", "b\n", "", b"a\n"),
     ],
-    ids=["crlf", "no final newline", "byte order mark", "removed"],
+    ids=["crlf", "crlf in the new text", "mixed", "no final newline", "byte order mark", "removed"],
 )
 async def test_an_edit_leaves_everything_else_as_it_was(
     run,
@@ -159,6 +162,8 @@ async def test_the_diff_of_a_long_file_counts_from_its_beginning(
         ("files.read", {"path": "docs/a.txt", "line": 2}, "files.out_of_range"),
         ("files.read", {"path": "docs/sub"}, "files.wrong_kind"),
         ("files.read", {"path": "docs/raw"}, "files.not_text"),
+        ("files.read", {"path": "docs/wide"}, "files.not_text"),
+        ("files.edit", {"path": "docs/wide", "old": "a", "new": "b"}, "files.not_text"),
         ("files.edit", {"path": "docs/raw", "old": "a", "new": "b"}, "files.not_text"),
         ("files.edit", {"path": "docs/a.txt", "old": "", "new": "b"}, "tool.invalid_arguments"),
         ("files.write", {"path": "docs/a.txt", "content": "x"}, "files.exists"),
@@ -178,6 +183,7 @@ async def test_what_cannot_be_done_is_told_with_a_code_and_changes_nothing(
     code: str,
 ) -> None:
     (docs / "raw").write_bytes(b"\xff\xfe")
+    (docs / "wide").write_text("a", "utf-16-le")
     result = await run(name, context, **arguments)
     assert (result.status, result.error_code) == ("error", code)
     assert (docs / "a.txt").read_text() == "alpha\n"

@@ -94,7 +94,7 @@ NUMBERS: tuple[Requirement, ...] = (
         "client. With a model that answers at once, one process does 400 turns per second or more "
         "without an error.",
     ),
-    deferred(
+    met(
         "NUM-4",
         "With 1,000 handlers, getting ready costs 1 s of processor time at most, 2 s the first "
         "time, and imports none of them.",
@@ -105,13 +105,18 @@ NUMBERS: tuple[Requirement, ...] = (
         "latest, and a complete rebuild of 5,000 tools within 3 s, while the event loop lags by "
         "20 ms at most at the 99th percentile.",
     ),
-    deferred(
+    met(
         "NUM-6",
         "500 asks at once on 5,000 tools need 300 MB of memory at most.",
     ),
 )
 
 MEASURED_BY: Mapping[str, str] = MappingProxyType(
-    {"NUM-1": "search_speed.py", "NUM-2": "search_speed.py"}
+    {
+        "NUM-1": "search_speed.py",
+        "NUM-2": "search_speed.py",
+        "NUM-4": "start_time.py",
+        "NUM-6": "memory_use.py",
+    }
 )
 """Figures are proved by a script of ``tests/benchmarks`` and not by a test, which never asserts times."""

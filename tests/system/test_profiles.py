@@ -182,7 +182,7 @@ async def test_when_all_profiles_fail_the_result_tells_of_each_and_no_secret(
     assert (error.code, error.retryable, error.retry_after_s) == ("model.rate_limited", True, 9.0)
     assert error.message == (
         f"model profile 'main' failed: the model at {main.base_url} answered 401: bad key ***; "
-        "check the profile's api_key (model.unauthorized); "
+        "check the profile's api_key, or its headers (model.unauthorized); "
         f"its fallback 'backup' failed: the model at {backup.base_url} answered 429: slow down "
         "(model.rate_limited)"
     )

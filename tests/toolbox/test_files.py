@@ -2,6 +2,9 @@
 
 import errno
 import os
+import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +14,7 @@ import pytest
 from session_runtime.errors import ToolError
 from session_runtime.services import FileEntry, Listing
 from session_runtime.toolbox.files.access import UserFiles
+from tests.shape.tree import PACKAGE, ROOT
 from tests.toolbox.file_trees import leftovers, make_tree, open_docs
 
 
@@ -185,6 +189,28 @@ def test_a_write_that_fails_leaves_everything_as_it_was(
     assert text.endswith("cannot be used: No space left on device.")
     assert sorted(path.name for path in (tmp_path / "docs").iterdir()) == ["a.txt", "sub"]
     assert docs.read("docs/a.txt") == b"alpha\n"
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from tests.toolbox.file_trees import open_docs
+
+os.rename = lambda *args, **options: os.kill(os.getpid(), signal.SIGKILL)
+open_docs(Path(sys.argv[1])).of("ann").change("docs/a.txt", lambda old: old * 2)
+"""
+
+
+def test_a_process_that_is_killed_while_it_writes_leaves_the_old_content(
+    docs: UserFiles, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-c", KILLED, str(tmp_path / "docs")]
+    paths = os.pathsep.join([str(PACKAGE.parent), str(ROOT)])
+    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": paths}, check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert docs.read("docs/a.txt") == b"alpha\n"
+    assert len(leftovers(tmp_path)) == 1
+    assert [entry.path for entry in docs.list("docs").entries] == ["docs/a.txt", "docs/sub"]
 
 
 def test_the_empty_path_lists_the_roots_and_a_folder_what_it_holds(

@@ -127,6 +127,7 @@ def test_what_is_mounted_below_a_root_is_not_entered() -> None:
     for action in (lambda: files.read("top/proc/self/environ"), lambda: files.list("top/proc")):
         with pytest.raises(ToolError, match="'top/proc' is on another file system than its root"):
             action()
+    assert "top/proc" not in [entry.path for entry in files.list("top").entries]
 
 
 def swap_file_for_link(base: Path) -> None:
@@ -240,6 +241,19 @@ def test_what_the_runtime_needs_is_refused_even_if_it_is_put_into_a_root_later(
     assert codes <= {"files.forbidden", "files.exists", "files.wrong_kind"}
     assert everything(tmp_path) == before
     assert [entry.path for entry in files.list("docs").entries] == ["docs/sub"]
+
+
+@every_action
+@pytest.mark.parametrize("now", ["docs", "."])
+def test_a_root_that_came_to_belong_to_the_runtime_is_refused_as_a_whole(
+    tmp_path: Path, action: Action, now: str
+) -> None:
+    make_tree(tmp_path)
+    files = open_docs(tmp_path / "docs", protected=(Place("state", tmp_path / "state"),)).of("ann")
+    (tmp_path / "state").symlink_to(now)
+    before = everything(tmp_path)
+    assert refused(files, action, "docs/sub") == "files.forbidden"
+    assert everything(tmp_path) == before
 
 
 def told(files: UserFiles, action: Action, path: str) -> str:

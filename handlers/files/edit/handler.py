@@ -1,5 +1,6 @@
 """Replaces a passage of a text file; where that is allowed is decided by the operator's roots."""
 
+from contextlib import suppress
 from typing import Any
 
 from session_runtime.handler import HandlerContext, ToolError
@@ -25,7 +26,8 @@ class Edit:
         """Give the changed content; ToolError if the passage is not there, or not just once."""
         self.before = self._decoded(content)
         old, new = self._old, self._new
-        if "\r\n" in self.before and old not in self.before:
+        ends = self.before.count("\r\n")
+        if ends and (ends == self.before.count("\n") or old not in self.before):
             old, new = with_line_ends(old), with_line_ends(new)
         lines = places(self.before, old)
         if not lines:
@@ -46,13 +48,12 @@ class Edit:
         return self.after.encode("utf-8")
 
     def _decoded(self, content: bytes) -> str:
-        try:
-            return content.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise ToolError(
-                f"{self._path} is no UTF-8 text (byte {error.start}): only text can be edited.",
-                code="files.not_text",
-            ) from None
+        if b"\0" not in content:
+            with suppress(UnicodeDecodeError):
+                return content.decode("utf-8")
+        raise ToolError(
+            f"{self._path} is no UTF-8 text: only text can be edited.", code="files.not_text"
+        )
 
 
 def with_line_ends(text: str) -> str:

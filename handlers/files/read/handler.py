@@ -1,6 +1,7 @@
 """Reads a text file; which files there are is decided by the operator's roots."""
 
 import re
+from contextlib import suppress
 from typing import Any
 
 from session_runtime.handler import HandlerContext, ToolError
@@ -29,10 +30,10 @@ def execute(args: dict[str, Any], context: HandlerContext) -> str:
 
 def decoded(path: str, content: bytes) -> str:
     """The text of a file; ToolError ``files.not_text`` for what is none."""
-    try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ToolError(
-            f"{path} is no UTF-8 text (byte {error.start} of {len(content)}): only text can be read.",
-            code="files.not_text",
-        ) from None
+    if b"\0" not in content:
+        with suppress(UnicodeDecodeError):
+            return content.decode("utf-8")
+    raise ToolError(
+        f"{path} is no UTF-8 text ({len(content)} bytes): only text can be read.",
+        code="files.not_text",
+    )

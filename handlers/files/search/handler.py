@@ -90,10 +90,12 @@ class Search:
             content = self._files.read(path)
             self.files += 1
             self._bytes += len(content)
-            return content.decode("utf-8")
+            if b"\0" not in content:
+                return content.decode("utf-8")
         except (ToolError, UnicodeDecodeError):
-            self.skipped += 1
-            return None
+            pass
+        self.skipped += 1
+        return None
 
     def _is_over(self) -> bool:
         return (

@@ -27,6 +27,13 @@ class FileRoot(Section):
         " no user are refused.",
     )
 
+    @field_validator("path", mode="before")
+    @classmethod
+    def _is_given(cls, path: object) -> object:
+        if path is None:
+            raise ValueError("is missing: name the folder")
+        return path
+
 
 class FilesSettings(Section):
     """What file tools may touch, and how much at a time; without a root there are no file tools."""

@@ -77,6 +77,18 @@ def ring() -> list[Any]:
     return around
 
 
+def wide(depth: int) -> list[Any]:
+    value: list[Any] = ["x" * 20_000]
+    for _ in range(depth):
+        value = [value, depth]
+    return value
+
+
+def test_large_data_may_be_nested_a_hundred_levels_deep() -> None:
+    assert json_text(wide(98), MOST) == Whole(len(plain(wide(98))), plain(wide(98)))
+    assert json_text(wide(101), MOST) is None
+
+
 @pytest.mark.parametrize(
     "value",
     [

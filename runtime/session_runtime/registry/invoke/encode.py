@@ -7,10 +7,12 @@ import json
 from binascii import b2a_base64
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, TypeVar
 
 PIECE_CHARS: Final = 16_384
 MOST_CHARS: Final = 256 * 1024 * 1024
+MOST_LEVELS: Final = 100
 
 T = TypeVar("T")
 
@@ -116,7 +118,10 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Iterator
     yield "]}"
 
 
-def _pieces(value: object) -> Iterator[str]:
+def _pieces(value: object, level: int = 0) -> Iterator[str]:
+    """Each level that is larger than a piece costs a look at what lies below, so there is a limit."""
+    if level > MOST_LEVELS:
+        raise ValueError("nested too deeply")
     if least_chars(value, PIECE_CHARS) <= PIECE_CHARS:
         yield compact_json(value)
         return
@@ -126,9 +131,9 @@ def _pieces(value: object) -> Iterator[str]:
             yield from (compact_json(part)[1:-1] for part in _slices(value))
             yield '"'
         case dict():
-            yield from _enclosed("{}", value.items(), _weigh_member, _members)
+            yield from _enclosed("{}", value.items(), _weigh_member, partial(_members, level + 1))
         case list() | tuple():
-            yield from _enclosed("[]", value, _weigh, _items)
+            yield from _enclosed("[]", value, _weigh, partial(_items, level + 1))
 
 
 def _slices(text: str) -> Iterator[str]:
@@ -173,16 +178,16 @@ def _weigh_member(member: tuple[Any, object]) -> int:
     return _weigh(member[1]) + _weigh(member[0])
 
 
-def _items(batch: list[Any]) -> Iterator[str]:
+def _items(level: int, batch: list[Any]) -> Iterator[str]:
     if len(batch) == 1:
-        return _pieces(batch[0])
+        return _pieces(batch[0], level)
     return iter((compact_json(batch)[1:-1],))
 
 
-def _members(batch: list[tuple[Any, object]]) -> Iterator[str]:
+def _members(level: int, batch: list[tuple[Any, object]]) -> Iterator[str]:
     if len(batch) > 1:
         yield compact_json(dict(batch))[1:-1]
         return
     ((key, value),) = batch
     yield compact_json({key: 0})[1:-2]
-    yield from _pieces(value)
+    yield from _pieces(value, level)

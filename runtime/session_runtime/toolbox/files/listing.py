@@ -22,14 +22,17 @@ def list_folder(folder: int, target: Target, hidden: Set[Inode], limit: int) -> 
         with os.scandir(readable) as found:
             names = [each.name for each in islice(found, limit + 1)]
         seen = [name for name in sorted(names[:limit]) if not name.startswith(TEMPORARY)]
-        entries = [_entry(readable, name, target, hidden) for name in seen]
+        device = os.fstat(readable).st_dev
+        entries = [_entry(readable, name, target, hidden, device) for name in seen]
     finally:
         os.close(readable)
     usable = tuple(each for each in entries if each is not None)
     return Listing(usable, others=len(entries) - len(usable), truncated=len(names) > limit)
 
 
-def _entry(folder: int, name: str, target: Target, hidden: Set[Inode]) -> FileEntry | None:
+def _entry(
+    folder: int, name: str, target: Target, hidden: Set[Inode], device: int
+) -> FileEntry | None:
     """Describe what file tools would open; None for anything else, and for what has just gone."""
     if name_fault(name) is not None:
         return None
@@ -38,7 +41,8 @@ def _entry(folder: int, name: str, target: Target, hidden: Set[Inode]) -> FileEn
     except OSError:
         return None
     is_folder = S_ISDIR(status.st_mode)
-    if (status.st_dev, status.st_ino) in hidden or not (is_folder or file_fault(status) is None):
+    is_open = status.st_dev == device if is_folder else file_fault(status) is None
+    if not is_open or (status.st_dev, status.st_ino) in hidden:
         return None
     path = "/".join((target.root.name, *target.parts, name))
     return FileEntry(

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Final
 
 from session_runtime.config.files import FileRoot
-from session_runtime.config.keys import KeyPath, dotted
+from session_runtime.config.keys import dotted
 from session_runtime.config.snapshot import ConfigSnapshot
 from session_runtime.errors import ConfigError, Problem
 
@@ -87,13 +87,9 @@ def open_roots(snapshot: ConfigSnapshot, protected: Sequence[Place]) -> Mapping[
             faults.append((name, str(error)))
     faults += _overlaps(tuple(roots.values()), protected)
     if faults:
-        raise ConfigError([_problem(snapshot, name, fault) for name, fault in faults])
+        found = (Problem(fault, dotted(("files", "roots", name, "path"))) for name, fault in faults)
+        raise ConfigError(snapshot.located(found))
     return MappingProxyType(roots)
-
-
-def _problem(snapshot: ConfigSnapshot, name: str, fault: str) -> Problem:
-    key: KeyPath = ("files", "roots", name, "path")
-    return snapshot.provenance[key][0].origin.problem(dotted(key), fault)
 
 
 def _folder(settings: FileRoot) -> Path:
