@@ -39,9 +39,3 @@ def grown(tools: list[dict[str, Any]], size: int) -> list[dict[str, Any]]:
         for tool in tools
     )
     return [tool for _, tool in zip(range(size), copies, strict=False)]
-
-
-def markdown_table(head: list[str], rows: list[list[str]]) -> str:
-    """A table in Markdown."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)

@@ -4,14 +4,14 @@ R@k is the share of a query's right tools among the first k results, averaged ov
 cell (a set and a kind of query), in percent; the last row averages the cells of the main sets.
 """
 
-import argparse
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from catalogue_files import folder_or_exit, markdown_table, read_lines, read_tools
+from catalogue_files import folder_or_exit, read_lines, read_tools
 from peers import missing_note, present_libraries
+from report import options, show
 
 from session_runtime.search import index_tools
 
@@ -23,10 +23,10 @@ Cell = tuple[str, str]
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--sets", nargs="+", default=[*MAIN_SETS, *OTHER_SETS])
-    options.add_argument("--alone", action="store_true", help="leave the other libraries out")
-    given = options.parse_args()
+    parser = options(__doc__)
+    parser.add_argument("--sets", nargs="+", default=[*MAIN_SETS, *OTHER_SETS])
+    parser.add_argument("--alone", action="store_true", help="leave the other libraries out")
+    given = parser.parse_args()
     folder = folder_or_exit()
     libraries = [] if given.alone else present_libraries()
     names = ["session-runtime", *(library.package for library in libraries)]
@@ -40,14 +40,13 @@ def main() -> None:
         for search in searches:
             for cell, recall in measure(folder, name, search).items():
                 figures[cell].append(recall)
-    rows = [[*cell, *map(shown, recalls)] for cell, recalls in figures.items()]
+    rows = [[*cell, *map(both, recalls)] for cell, recalls in figures.items()]
     main_cells = [recalls for (name, _), recalls in figures.items() if name in MAIN_SETS]
     if main_cells:
         averages = [average(column) for column in zip(*main_cells, strict=True)]
-        rows.append(["main sets", "macro", *map(shown, averages)])
-    print(markdown_table(["set", "kind", *(f"{name} R@1 / R@5" for name in names)], rows))
-    if (note := missing_note()) and not given.alone:
-        print(f"\n{note}")
+        rows.append(["main sets", "macro", *map(both, averages)])
+    head = ["set", "kind", *(f"{name} R@1 / R@5" for name in names)]
+    show(given, head, rows, "" if given.alone else missing_note())
 
 
 def own_search(tools: list[dict[str, Any]]) -> Search:
@@ -70,7 +69,7 @@ def average(values: Any) -> tuple[float, float]:
     return sum(first) / len(first), sum(all_five) / len(all_five)
 
 
-def shown(recall: tuple[float, float]) -> str:
+def both(recall: tuple[float, float]) -> str:
     return f"{recall[0] * 100:.1f} / {recall[1] * 100:.1f}"
 
 

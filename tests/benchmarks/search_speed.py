@@ -5,7 +5,6 @@ covers what an ask needs before its first answer: for the others the first searc
 as they index then. The tools come from real catalogues, repeated under new prefixes.
 """
 
-import argparse
 import gc
 import random
 import statistics
@@ -13,8 +12,9 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from catalogue_files import folder_or_exit, grown, markdown_table, read_lines, read_tools
+from catalogue_files import folder_or_exit, grown, read_lines, read_tools
 from peers import PeerLibrary, missing_note, present_libraries
+from report import options, show
 
 from session_runtime.search import SearchIndex, ToolSearchSession, index_tools
 
@@ -26,11 +26,11 @@ Figures = dict[str, float]
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--sizes", type=int, nargs="+", default=[100, 1_000, 5_000])
-    options.add_argument("--queries", type=int, default=60, help="queries of the mix")
-    options.add_argument("--peer-opens", type=int, default=5)
-    given = options.parse_args()
+    parser = options(__doc__)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[100, 1_000, 5_000])
+    parser.add_argument("--queries", type=int, default=60, help="queries of the mix")
+    parser.add_argument("--peer-opens", type=int, default=5)
+    given = parser.parse_args()
     folder = folder_or_exit()
     tools = [tool for name in SETS for tool in read_tools(folder, name)]
     queries = mixed_queries(folder, given.queries)
@@ -45,9 +45,7 @@ def main() -> None:
         }
         rows += [row(size, action, ours, theirs) for action in ours]
     head = ["tools", "action", "session-runtime", *(library.package for library in present)]
-    print(markdown_table(head, rows))
-    if note := missing_note():
-        print(f"\n{note}")
+    show(given, head, rows, missing_note())
 
 
 def mixed_queries(folder: Any, count: int) -> list[str]:
