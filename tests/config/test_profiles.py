@@ -221,3 +221,31 @@ def test_fallbacks_without_a_fault_always_come_to_an_end(fallbacks: dict[str, An
             endless.add(start)
     assert bool(faults) == bool(endless)
     assert faults.keys() <= endless
+
+
+@pytest.mark.requirement("INT-1b")
+@pytest.mark.parametrize(
+    ("ending", "reason"),
+    [
+        ("/chat/completions", "must end before /chat/completions, which is added to it"),
+        ("/responses/", "must end before /responses, which is added to it"),
+    ],
+)
+def test_an_address_holds_nothing_that_the_runtime_adds(
+    read: Reader, ending: str, reason: str
+) -> None:
+    text = f'[models.main]\nmodel = "m"\nbase_url = "http://127.0.0.1/v1{ending}"\n'
+    (problem,) = read.problems(text)
+    assert problem.startswith(f"config.toml:3: models.main.base_url: {reason}")
+
+
+@pytest.mark.requirement("CFG-4")
+@pytest.mark.parametrize("value", ["abc€", "ключ", "a\nb", "a b\t"])
+def test_a_key_that_no_header_can_hold_is_refused_without_being_shown(
+    read: Reader, value: str
+) -> None:
+    (problem,) = read.problems(f'{CHAT}api_key = "env:FOO_API_KEY"\n', env={"FOO_API_KEY": value})
+    assert problem == (
+        "config.toml:4: models.main.api_key: must be printable ASCII on one line, without blanks at its "
+        "beginning and end (given: ***)"
+    )

@@ -272,3 +272,12 @@ def test_a_variable_that_is_not_utf8_is_refused(read: Reader) -> None:
     assert read.problems(env={"PREFETCH_TOOLS": "\udcff"}) == [
         "env PREFETCH_TOOLS: skills.prefetch_tools: is not UTF-8"
     ]
+
+
+@pytest.mark.requirement("CFG-2")
+def test_numbers_may_be_separated_by_commas_too(read: Reader) -> None:
+    settings = read(env={"SESSION_RUNTIME__WEB__PORTS": "80, 8443,"}).settings
+    assert settings.web.ports == (80, 8443)
+    assert read.problems(env={"SESSION_RUNTIME__WEB__PORTS": "80,https"}) == [
+        'env SESSION_RUNTIME__WEB__PORTS: web.ports: item 2 must be a whole number (given: "https")'
+    ]

@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from pydantic import SecretStr
 
 from session_runtime.errors import PermanentError, TransientError
 from session_runtime.models.http import open_client
@@ -137,8 +138,11 @@ async def test_a_key_that_the_provider_repeats_is_not_told(wire: HttpWire, statu
 @WIRES
 @pytest.mark.requirement("CFG-4")
 async def test_a_key_that_cannot_be_sent_is_not_told_either(wire: HttpWire) -> None:
-    async with service(wire, [], api_key=f"{KEY}\nx") as (model, upstream):
+    async with Upstream([]) as upstream:
+        settings = profile(upstream.base_url, wire=wire)
+        model = opened(settings.model_copy(update={"api_key": SecretStr(f"{KEY}\nx")}))
         error = await failure(model)
+        await model.aclose()
     assert (type(error), error.code) == (PermanentError, "model.bad_request")
     assert KEY not in str(error)
     assert error.__suppress_context__

@@ -44,7 +44,7 @@ async def ask(client: httpx2.AsyncClient, url: str) -> dict[str, Any]:
     return result
 
 
-@pytest.mark.parametrize("definition", ["def"])
+@pytest.mark.parametrize("definition", ["def", "async def"])
 async def test_a_forked_child_answers_nobody(tmp_path: Path, definition: str) -> None:
     async with (
         daemon(forking(tmp_path, definition)) as running,

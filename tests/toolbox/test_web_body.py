@@ -63,6 +63,7 @@ async def test_what_is_not_packed_is_damaged_or_cut(content: bytes) -> None:
     try:
         body = await read_body(in_pieces(content, 10), "gzip", 1000)
     except ToolError as error:
-        assert error.code == "web.bad_answer"
+        if error.code != "web.bad_answer":
+            raise
     else:
         assert body.truncated

@@ -23,7 +23,10 @@ def text(html: str, base: str | None = None, limit: int = 100_000) -> str:
         ("<h1>A <em>b</em></h1>c<h3>d</h3><h2></h2>", "# A b\n\nc\n\n### d"),
         ("<ul><li>a<li><p>b</p><ol><li>c</ol><li></ul>d", "- a\n- b\n  - c\n\nd"),
         ("<li>alone", "- alone"),
-        ("<pre><code>if x:\n    <b>y</b>\n\tz</code></pre>end", "```\nif x:\n    y\n\tz\n```\n\nend"),
+        (
+            "<pre><code>if x:\n    <b>y</b>\n\tz</code></pre>end",
+            "```\nif x:\n    y\n\tz\n```\n\nend",
+        ),
         ("<table><tr><th>a<th>b<tr><td><td>2 <td><p>3</p></table>", "a | b |\n| 2 | 3 |"),
         ("a<blockquote>b</blockquote>", "a\n\nb"),
         ("<dl><dt>a<dd>b</dl>", "a\nb"),
@@ -137,9 +140,13 @@ def test_hostile_pages_are_read(html: str, begins: str) -> None:
     assert text(html, BASE, 1_000_000).startswith(begins)
 
 
-TAGS = st.sampled_from(["p", "li", "ul", "pre", "td", "table", "a href=x", "h1", "b", "br", "script"])
+TAGS = st.sampled_from(
+    ["p", "li", "ul", "pre", "td", "table", "a href=x", "h1", "b", "br", "script"]
+)
 PIECES = st.one_of(
-    TAGS.map(lambda tag: f"<{tag}>"), TAGS.map(lambda tag: f"</{tag.split()[0]}>"), st.text(max_size=5)
+    TAGS.map(lambda tag: f"<{tag}>"),
+    TAGS.map(lambda tag: f"</{tag.split()[0]}>"),
+    st.text(max_size=5),
 )
 
 

@@ -1,6 +1,5 @@
 """Answers become text in a process of their own, which a hostile page cannot keep."""
 
-import asyncio
 import os
 import sys
 from pathlib import Path
@@ -18,7 +17,9 @@ from tests.toolbox.sites import client, page, routes, says, site
 URL = "https://example.org/a"
 
 
-def fetched(body: bytes, media_type: str, charset: str | None = None, *, cut: bool = False) -> Fetched:
+def fetched(
+    body: bytes, media_type: str, charset: str | None = None, *, cut: bool = False
+) -> Fetched:
     return Fetched(URL, 200, media_type, charset, body, cut)
 
 
@@ -46,7 +47,9 @@ async def test_other_texts_are_shown_as_they_are(media_type: str) -> None:
 
 @pytest.mark.parametrize("media_type", ["application/pdf", "image/svg", "application/octet-stream"])
 async def test_what_is_no_text_is_told_by_its_type_and_size(media_type: str) -> None:
-    assert await read(fetched(b"%PDF", media_type)) == WebPage(URL, media_type, "", None, 4, truncated=False)
+    assert await read(fetched(b"%PDF", media_type)) == WebPage(
+        URL, media_type, "", None, 4, truncated=False
+    )
 
 
 async def test_characters_that_hide_text_are_left_out() -> None:
@@ -113,7 +116,11 @@ async def test_a_process_that_crashes_costs_that_page_alone(
 
 @pytest.mark.parametrize(
     ("status", "told"),
-    [("404 Nope", "answered 404 Not Found."), ("500 x", "500 Internal"), ("799 x", "answered 799.")],
+    [
+        ("404 Nope", "answered 404 Not Found."),
+        ("500 x", "500 Internal"),
+        ("799 x", "answered 799."),
+    ],
 )
 async def test_an_answer_that_is_no_success_is_told(status: str, told: str) -> None:
     async with site(routes({"/": page("<p>secret", "text/html", status)})) as served:

@@ -70,7 +70,8 @@ def _given(value: object) -> object:
     return value
 
 
-def _header_value(value: SecretStr) -> SecretStr:
+def header_value(value: SecretStr) -> SecretStr:
+    """Give a value that a header can hold; ValueError says what it must be."""
     if not _HEADER_VALUE.fullmatch(value.get_secret_value()):
         raise ValueError(
             "must be printable ASCII on one line, without blanks at its beginning and end"
@@ -85,5 +86,5 @@ def _body_field(name: str) -> str:
 
 
 HeaderName = Annotated[str, AfterValidator(_header_name)]
-HeaderValue = Annotated[SecretStr, BeforeValidator(_given), AfterValidator(_header_value)]
+HeaderValue = Annotated[SecretStr, BeforeValidator(_given), AfterValidator(header_value)]
 BodyField = Annotated[str, AfterValidator(_body_field)]

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, SecretStr, ValidationInfo, field_validator
 
-from session_runtime.config.additions import BodyField, HeaderName, HeaderValue
+from session_runtime.config.additions import BodyField, HeaderName, HeaderValue, header_value
 from session_runtime.config.json_value import JsonValue
 from session_runtime.config.section import (
     Count,
@@ -116,10 +116,21 @@ class ModelProfile(Section):
         if not _ADDRESS.match(base_url):
             raise ValueError("must be an address that begins with http:// or https://")
         try:
-            _ = urlsplit(base_url).port
+            address = urlsplit(base_url)
+            _ = address.port
         except ValueError as error:
             raise ValueError("must name a host and a port up to 65535") from error
+        for ending in ("/chat/completions", "/responses"):
+            if address.path.rstrip("/").endswith(ending):
+                raise ValueError(f"must end before {ending}, which is added to it")
         return base_url
+
+    @field_validator("api_key")
+    @classmethod
+    def _fits_a_header(cls, api_key: SecretStr | None) -> SecretStr | None:
+        if api_key is None or not api_key.get_secret_value():
+            return api_key
+        return header_value(api_key)
 
     @field_validator("headers")
     @classmethod

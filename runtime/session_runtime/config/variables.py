@@ -259,25 +259,27 @@ def parse_text(text: str, leaf: Leaf) -> object:
     JSON or text.
     """
     if leaf.many:
-        return _parse_list(text)
-    if leaf.anything:
-        return _parse_anything(text)
-    if leaf.item in (bool, int, float):
-        try:
-            value: object = TypeAdapter(leaf.item).validate_python(text.strip())
-        except ValidationError:
-            return text
-        return value
-    return text
+        return _parse_list(text, leaf)
+    return _parse_anything(text) if leaf.anything else _parse_item(text, leaf)
 
 
-def _parse_list(text: str) -> object:
+def _parse_item(text: str, leaf: Leaf) -> object:
+    if leaf.item not in (bool, int, float):
+        return text
+    try:
+        value: object = TypeAdapter(leaf.item).validate_python(text.strip())
+    except ValidationError:
+        return text
+    return value
+
+
+def _parse_list(text: str, leaf: Leaf) -> object:
     if text.lstrip().startswith("["):
         try:
             return _parse_json(text)
         except ValueError:
             return text
-    return [item.strip() for item in text.split(",") if item.strip()]
+    return [_parse_item(item.strip(), leaf) for item in text.split(",") if item.strip()]
 
 
 def _parse_anything(text: str) -> object:

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, Final, ParamSpec
 
 from session_runtime.handler import HandlerContext
+from session_runtime.local.forks import in_one_process
 from session_runtime.local.loader import Handler
 from session_runtime.local.scan import SOURCE_ID, LocalTool, Scan
 from session_runtime.local.threads import Threads
@@ -56,7 +57,7 @@ class LocalSource:
         execute = await self.handlers[spec.name].load()
         values, safe_context = deepcopy(dict(arguments)), _for_any_thread(context)
         if inspect.iscoroutinefunction(execute):
-            return await execute(values, safe_context)
+            return await in_one_process(spec.name, execute(values, safe_context))
         result = await self._threads.run(
             f"tool {spec.name}", partial(execute, values, safe_context), context.deadline
         )

@@ -19,13 +19,13 @@ from session_runtime.config.keys import sounds_secret
 from session_runtime.config.models import ModelProfile
 from session_runtime.models import faults
 from session_runtime.models.base import OnText
+from session_runtime.models.connections import Connections
 from session_runtime.models.http_body import Body
 from session_runtime.models.reading import Assembly, ReplyReader
 
 MAX_ERROR_BYTES: Final = 64 * 1024
 CONNECT_TIMEOUT_S: Final = 10.0
 _AFTER_DONE_S: Final = 0.1
-_MAX_IDLE_CONNECTIONS: Final = 100
 _log: Final = logging.getLogger(__name__)
 
 AssemblyT = TypeVar("AssemblyT", bound=Assembly)
@@ -136,10 +136,7 @@ def open_client(base_url: str) -> httpx2.AsyncClient:
     of connections is not limited here.
     """
     return httpx2.AsyncClient(
-        verify=_certificates(base_url),
-        trust_env=False,
-        follow_redirects=False,
-        limits=httpx2.Limits(max_connections=None, max_keepalive_connections=_MAX_IDLE_CONNECTIONS),
+        transport=Connections(_certificates(base_url)), trust_env=False, follow_redirects=False
     )
 
 

@@ -46,13 +46,7 @@ class HtmlReader:
         ToolError ``web.unreadable`` if the program failed; it is killed when the caller is cancelled.
         """
         asked = json.dumps({"base": base, "limit": limit}).encode() + b"\n"
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-S", "-P", str(_PROGRAM)),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env={"PYTHONPATH": self.libraries},  # no secret of the daemon's environment
-        )
+        process = await self._start()
         try:
             answer, errors = await process.communicate(asked + html.encode("utf-8", "replace"))
         finally:
@@ -60,16 +54,26 @@ class HtmlReader:
                 process.kill()
                 await process.wait()
         if process.returncode != 0:
-            _log.warning(
-                "reading a page failed (exit code %s): %s",
-                process.returncode,
-                errors[-1000:].decode("utf-8", "replace"),
-            )
+            words = errors[-1000:].decode("utf-8", "replace")
+            _log.warning("reading a page failed (exit code %s): %s", process.returncode, words)
             raise ToolError(
                 "The page is too large or too tangled to be read as text.", code="web.unreadable"
             )
         read = json.loads(answer)
         return read["title"], read["text"]
+
+    async def _start(self) -> asyncio.subprocess.Process:
+        try:
+            return await asyncio.create_subprocess_exec(
+                *(sys.executable, "-S", "-P", str(_PROGRAM)),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                env={"PYTHONPATH": self.libraries},  # no secret of the daemon's environment
+            )
+        except OSError as error:
+            _log.error("the program that reads pages cannot be started: %s", error)
+            raise ToolError("HTML cannot be read here for now.", code="web.unreadable") from error
 
 
 def open_html_reader() -> HtmlReader:
