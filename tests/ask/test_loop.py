@@ -1,11 +1,14 @@
 """Whole asks against scripted replies: how turns follow each other and how an ask ends."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from session_runtime import AskRequest, Identity, Message
+from session_runtime.testing.replies import reply_calls, reply_text
+from session_runtime.testing.upstream import Upstream
 from session_runtime.types import (
     MessageSent,
     TextDelta,
@@ -15,7 +18,17 @@ from session_runtime.types import (
     ToolStarted,
     TurnStarted,
 )
-from tests.support import HANGS, ask, calls, opened, says, scripted, tool_folder, write_handler
+from tests.support import (
+    HANGS,
+    ask,
+    calls,
+    chat_profile,
+    opened,
+    says,
+    scripted,
+    tool_folder,
+    write_handler,
+)
 
 SEARCH_ON = "[skills]\ntool_search_enabled = true\nprefetch_tools = []\n"
 SEARCH_OFF = "[skills]\nprefetch_tools = []\n"
@@ -353,3 +366,17 @@ async def test_loading_is_reported_with_names_once(tmp_path: Path, weather: str)
     async with opened(tmp_path, weather + SEARCH_ON + script) as runtime:
         asked = await ask(runtime, "go")
     assert [e.names for e in asked.of(ToolsLoaded)] == [("weather.today",)]
+
+
+@pytest.mark.requirement("ASK-5")
+async def test_a_call_that_was_cut_off_before_its_arguments_is_not_run(tmp_path: Path) -> None:
+    write_handler(tmp_path / "tools", "count")
+    cut = replace(reply_calls(("count", "")), finish_reason="length")
+    async with Upstream([cut, reply_text("sorry")]) as upstream:
+        config = chat_profile(upstream.base_url) + tool_folder(tmp_path) + SEARCH_OFF
+        async with opened(tmp_path, config) as runtime:
+            asked = await ask(runtime, "how many?")
+    assert asked.of(ToolStarted) == []
+    assert asked.result.new_messages[2].content == (
+        "count was not run: your reply was cut off before its arguments. Call it again."
+    )

@@ -215,3 +215,14 @@ def test_looking_at_files_is_marked_as_harmless_and_changing_them_is_not(bundled
         "files.search": (True, False),
         "files.write": (False, False),
     }
+
+
+async def test_an_edit_that_would_grow_without_bounds_is_refused_before_it_is_made(
+    run, context: HandlerContext, docs: Path
+) -> None:
+    (docs / "a.txt").write_text("a" * 100_000)
+    result = await run(
+        "files.edit", context, path="docs/a.txt", old="a", new="b" * 900_000, replace_all=True
+    )
+    assert (result.status, result.error_code) == ("error", "files.too_large")
+    assert (docs / "a.txt").read_text() == "a" * 100_000

@@ -59,3 +59,19 @@ def test_pieces_by_id_alone_find_their_call_again() -> None:
 )
 def test_a_usage_that_counts_nothing_is_no_usage(usage: object) -> None:
     assert read_usage(usage) is None
+
+
+def test_pieces_of_two_calls_at_one_index_are_told_apart_by_their_ids() -> None:
+    parts = CallAssembly()
+    for call_id, function in (
+        ("a", {"name": "t"}),
+        ("b", {"name": "t"}),
+        ("a", {"arguments": '{"q":"a"}'}),
+        ("b", {"arguments": '{"q":"b"}'}),
+    ):
+        parts.add_piece({"index": 0, "id": call_id, "function": function})
+    calls = parts.calls(frozenset())
+    assert [(call.id, call.arguments) for call in calls] == [
+        ("a", '{"q":"a"}'),
+        ("b", '{"q":"b"}'),
+    ]

@@ -254,3 +254,21 @@ async def test_a_refusal_names_the_path_that_was_added(wire: HttpWire) -> None:
     async with service(wire, [reply_error(404, "nothing here")]) as (model, _):
         error = await failure(model)
     assert f"('{path}' is added to it)" in str(error)
+
+
+@WIRES
+async def test_no_cookie_leads_from_one_request_to_the_next(wire: HttpWire) -> None:
+    first = reply_error(500, "later", headers={"set-cookie": "sid=for-alice; Path=/"})
+    async with service(wire, [first, reply_text("ok")]) as (model, upstream):
+        await failure(model)
+        await ask(model)
+    assert "cookie" not in upstream.headers[1]
+
+
+@WIRES
+async def test_an_error_object_without_end_is_a_broken_reply(wire: HttpWire) -> None:
+    nested = b'{"error":' * 968 + b"1" + b"}" * 968
+    reply = reply_bytes(nested, content_type="application/json")
+    async with service(wire, [reply]) as (model, _):
+        error = await failure(model)
+    assert error.code == "model.broken_reply"

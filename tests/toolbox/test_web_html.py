@@ -82,7 +82,8 @@ def test_the_main_part_stands_for_the_page() -> None:
     story = "<p>" + "word " * 100 + "</p>"
     expected = ("word " * 100).strip()
     for tag in ("main", "article", "div role=main"):
-        page = f"<p>around</p><{tag}>{story}<nav>evil</nav></{tag.split()[0]}><p>below</p>"
+        part = f"<{tag}>{story}<nav>evil</nav></{tag.split()[0]}>"
+        page = f"<p>around</p><section>{part}</section><p>below</p>"
         assert text(page) == expected
         assert text(page + page).startswith("around")
     assert text("<p>around</p><main>little</main>") == "around\n\nlittle"

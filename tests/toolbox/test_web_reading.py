@@ -114,6 +114,15 @@ async def test_a_process_that_crashes_costs_that_page_alone(
     assert "reading a page failed (exit code -11)" in caplog.text
 
 
+async def test_a_process_that_cannot_be_started_is_told_without_its_path(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    with pytest.raises(ToolError, match=r"^HTML cannot be read here for now\.$"):
+        await read(fetched(b"<p>a", "text/html"))
+    assert "/nowhere/python" in caplog.text
+
+
 @pytest.mark.parametrize(
     ("status", "told"),
     [

@@ -146,3 +146,8 @@ def test_any_text_redirects_somewhere_or_nowhere(location: str) -> None:
     origin = parse_target("http://a.org/x/y?z")
     target = unless_refused(lambda: redirected(origin, location))
     assert target is None or target.scheme in ("http", "https")
+
+
+@pytest.mark.parametrize("host", ["[::ffff:127.0.0.1]", "[::ffff:7f00:1]"])
+def test_a_mapped_address_is_known_by_its_plain_form_to_every_rule(host: str) -> None:
+    assert parse_target(f"http://{host}/").host == "127.0.0.1"

@@ -15,6 +15,9 @@ def execute(args: dict[str, Any], context: HandlerContext) -> str:
     return diff(args["path"], edit.before, edit.after)
 
 
+MAX_CHARS = 4_000_000
+
+
 class Edit:
     """One change of a file's bytes; remembers the text before and after."""
 
@@ -41,6 +44,10 @@ class Edit:
                 f"{self._path} holds the old passage {len(lines)} times, beginning in lines {where}. "
                 "Add neighbouring lines so that it is unique, or set replace_all.",
                 code="files.not_unique",
+            )
+        if len(self.before) + len(lines) * (len(new) - len(old)) > MAX_CHARS:
+            raise ToolError(
+                f"{self._path} would have more than {MAX_CHARS} characters.", code="files.too_large"
             )
         self.after = self.before.replace(old, new)
         if self.after == self.before:

@@ -23,6 +23,7 @@ from session_runtime.types import (
 
 CHARS_PER_TOKEN = 4
 IMAGE_CHARS = 4_000
+CUT_OFF = frozenset({"length", "content_filter", "incomplete"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +135,10 @@ class Loop:
     async def _run_calls(self, opened: OpenTurn, reply: ModelReply) -> TurnRun:
         started = _now()
         try:
-            run = await run_calls(self._scope, self._exposure, opened.turn, reply.calls)
+            cut_off = reply.finish_reason in CUT_OFF
+            run = await run_calls(
+                self._scope, self._exposure, opened.turn, reply.calls, cut_off=cut_off
+            )
         finally:
             opened.tools_s = _now() - started
         opened.calls = run.records

@@ -67,17 +67,25 @@ class TurnRun:
 
 
 async def run_calls(
-    scope: AskScope, exposure: Exposure, turn: Turn, calls: Sequence[ToolCall]
+    scope: AskScope,
+    exposure: Exposure,
+    turn: Turn,
+    calls: Sequence[ToolCall],
+    *,
+    cut_off: bool = False,
 ) -> TurnRun:
     """Answer every call of one reply exactly once.
 
-    Searches are answered first; the other calls run concurrently. Cancelling cancels the running
-    tools and waits for them for at most CANCEL_GRACE_S seconds.
+    With ``cut_off`` the reply ended before the model had finished. Searches are answered first; the other
+    calls run concurrently. Cancelling cancels the running tools and waits for them for at most
+    CANCEL_GRACE_S seconds.
     """
     prepared = [
         _prepare(scope, exposure, turn, calls, call) if at < MAX_CALLS else _beyond(call)
         for at, call in enumerate(calls)
     ]
+    if cut_off and not calls[-1].arguments.strip():
+        prepared[-1] = _unfinished(calls[-1])
     ready = [item for item in prepared if isinstance(item, Ready)]
     _announce(scope, ready)
     finished = _search_all(scope, exposure, ready)
@@ -114,6 +122,17 @@ def _announce(scope: AskScope, ready: Sequence[Ready]) -> None:
         scope.emitter.send(
             ToolStarted(call_id=item.call.id, name=item.spec.name, arguments=item.arguments)
         )
+
+
+def _unfinished(call: ToolCall) -> ToolResult:
+    """Nothing at all may stand for no arguments, but not where they were still to come (ASK-5)."""
+    return ToolResult(
+        call.id,
+        call.name,
+        "error",
+        f"{call.name} was not run: your reply was cut off before its arguments. Call it again.",
+        error_code="tool.invalid_arguments",
+    )
 
 
 def _beyond(call: ToolCall) -> ToolResult:

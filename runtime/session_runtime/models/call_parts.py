@@ -100,7 +100,9 @@ class CallAssembly:
 
     def _candidate(self, index: int | None, call_id: str) -> _Parts | None:
         if index is not None:
-            return self._by_index.get(index)
+            call = self._by_index.get(index)
+            own = self._by_id.get(call_id) if call_id else None
+            return own if own is not None and call is not None else call
         last = self._calls[-1] if self._calls else None
         if not call_id or last is None:
             return last

@@ -108,7 +108,10 @@ def from_response(
 
 def from_error_object(endpoint: Endpoint, error: object) -> ModelFault:
     """The fault that an error object in a successful response or in a stream stands for."""
-    complaint = _complaint(error)
+    try:
+        complaint = _complaint(error)
+    except RecursionError:
+        return broken_reply(endpoint, "an error object that is nested too deeply")
     status = complaint.status if complaint.status is not None else _guessed_status(complaint.kind)
     said = f"reported an error: {_said(endpoint, complaint)}"
     fault = _classified(endpoint, status, complaint.kind, said, None)

@@ -11,6 +11,7 @@ import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Final, TypeVar
 
 import httpx2
@@ -132,11 +133,15 @@ def open_client(base_url: str) -> httpx2.AsyncClient:
     """A client for the server of one profile; may take 0.1 s of CPU to read the certificates.
 
     It ignores proxy variables of the environment, so that only the configuration decides where keys
-    are sent, and follows no redirect. ``SSL_CERT_FILE`` and ``SSL_CERT_DIR`` are honoured. The number
+    are sent, keeps no cookie that would lead from one ask to another, and follows no redirect.
+    ``SSL_CERT_FILE`` and ``SSL_CERT_DIR`` are honoured. The number
     of connections is not limited here.
     """
     return httpx2.AsyncClient(
-        transport=Connections(_certificates(base_url)), trust_env=False, follow_redirects=False
+        transport=Connections(_certificates(base_url)),
+        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+        trust_env=False,
+        follow_redirects=False,
     )
 
 

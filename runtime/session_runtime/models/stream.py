@@ -55,7 +55,7 @@ class ReplyAssembly:
         self._usage = read_usage(chunk.get("usage")) or self._usage
         choice = _first_choice(chunk.get("choices"))
         reason = choice.get("finish_reason")
-        if isinstance(reason, str):
+        if isinstance(reason, str) and reason:
             self._finish_reason = reason
         delta, message = choice.get("delta"), choice.get("message")
         if isinstance(delta, dict):

@@ -12,6 +12,7 @@ from typing import Final
 import httpx2
 
 from session_runtime.errors import ToolError
+from session_runtime.toolbox.web.addresses import plain
 
 MAX_URL_CHARS: Final = 4000
 
@@ -81,7 +82,7 @@ def _url(text: str) -> httpx2.URL:
         raise _invalid(f"it is longer than {MAX_URL_CHARS} characters")
     try:
         return httpx2.URL(text)
-    except (httpx2.InvalidURL, UnicodeError):
+    except (httpx2.InvalidURL, ValueError):
         raise _invalid("it is not written as one, for example https://example.org/page") from None
 
 
@@ -118,7 +119,7 @@ def _ipv4(host: str) -> str:
 def _ipv6(host: str) -> str:
     if "%" in host:
         raise _invalid("its host names a network card, which only this machine knows")
-    return str(ipaddress.IPv6Address(host))
+    return str(plain(ipaddress.IPv6Address(host)))
 
 
 def _invalid(why: str) -> ToolError:
