@@ -81,7 +81,7 @@ def least_chars(value: object, enough: int) -> int:
                 else:
                     least += len(items)
             case int() as number:
-                least += 1 + number.bit_length() // 4
+                least += max(1, number.bit_length() // 4)
             case _:
                 least += 1
     return least
