@@ -80,8 +80,6 @@ def least_chars(value: object, enough: int) -> int:
                     waiting.extend(items)
                 else:
                     least += len(items)
-            case int() as number:
-                least += max(1, number.bit_length() // 4)
             case _:
                 least += 1
     return least
