@@ -17,7 +17,7 @@ import warnings
 
 warnings.simplefilter("ignore", DeprecationWarning)  # newer Python warns of a fork beside threads
 
-{} execute(args, context):
+{}(args, context):
     child = os.fork()
     if child:
         os.waitpid(child, 0)
@@ -27,7 +27,10 @@ warnings.simplefilter("ignore", DeprecationWarning)  # newer Python warns of a f
 
 def forking(folder: Path, definition: str) -> Path:
     """A configuration whose model calls a handler that forks and then repeats its result."""
-    write_handler(folder / "tools", "fork", code=FORKS.format(definition))
+    code = FORKS.format(definition)
+    if "inner" in definition:
+        code += "\ndef execute(args, context):\n    return inner(args, context)\n"
+    write_handler(folder / "tools", "fork", code=code)
     replies = [{"calls": [{"name": "fork", "arguments": {}}]}, {"text": "done"}]
     (folder / "script.json").write_text(json.dumps({"replies": replies}), encoding="utf-8")
     config = folder / "config.toml"
@@ -44,7 +47,9 @@ async def ask(client: httpx2.AsyncClient, url: str) -> dict[str, Any]:
     return result
 
 
-@pytest.mark.parametrize("definition", ["def", "async def"])
+@pytest.mark.parametrize(
+    "definition", ["def execute", "async def execute", "async def inner"], ids=str
+)
 async def test_a_forked_child_answers_nobody(tmp_path: Path, definition: str) -> None:
     async with (
         daemon(forking(tmp_path, definition)) as running,

@@ -7,15 +7,14 @@ from session_runtime.handler import HandlerContext, ToolError
 
 from .changes import diff, places
 
+MAX_CHARS = 4_000_000
+
 
 def execute(args: dict[str, Any], context: HandlerContext) -> str:
     """Replace the passage and show what became different."""
     edit = Edit(args["path"], args["old"], args["new"], every=args.get("replace_all", False))
     context.files.change(args["path"], edit)
     return diff(args["path"], edit.before, edit.after)
-
-
-MAX_CHARS = 4_000_000
 
 
 class Edit:
@@ -32,7 +31,14 @@ class Edit:
         ends = self.before.count("\r\n")
         if ends and (ends == self.before.count("\n") or old not in self.before):
             old, new = with_line_ends(old), with_line_ends(new)
-        lines = places(self.before, old)
+        self._check(places(self.before, old), len(new) - len(old))
+        self.after = self.before.replace(old, new)
+        if self.after == self.before:
+            raise ToolError("Old and new passage are the same.", code="files.no_change")
+        return self.after.encode("utf-8")
+
+    def _check(self, lines: list[int], growth: int) -> None:
+        """Refuse unless there is one occurrence, or all are meant, and each may grow that much."""
         if not lines:
             raise ToolError(
                 f"{self._path} does not hold the old passage. Read the file again and copy it exactly.",
@@ -45,14 +51,10 @@ class Edit:
                 "Add neighbouring lines so that it is unique, or set replace_all.",
                 code="files.not_unique",
             )
-        if len(self.before) + len(lines) * (len(new) - len(old)) > MAX_CHARS:
+        if len(self.before) + len(lines) * growth > MAX_CHARS:
             raise ToolError(
                 f"{self._path} would have more than {MAX_CHARS} characters.", code="files.too_large"
             )
-        self.after = self.before.replace(old, new)
-        if self.after == self.before:
-            raise ToolError("Old and new passage are the same.", code="files.no_change")
-        return self.after.encode("utf-8")
 
     def _decoded(self, content: bytes) -> str:
         if b"\0" not in content:

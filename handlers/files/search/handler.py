@@ -52,16 +52,17 @@ class Search:
 
     def _walk(self, path: str) -> Iterator[str]:
         try:
-            yield from self._below(self._files.list(path))
+            top = self._files.list(path)
         except ToolError as error:
             if error.code != "files.wrong_kind":
                 raise
             yield path
+        else:
+            yield from self._below(top)
 
-    def _below(self, top: Any) -> Iterator[str]:
+    def _below(self, listing: Any) -> Iterator[str]:
         """The files of a folder and of those below it, a level after the other."""
         folders: deque[str] = deque()
-        listing: Any = top
         while listing is not None:
             self.skipped += listing.others
             self.stopped |= listing.truncated

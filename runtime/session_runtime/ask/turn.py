@@ -81,11 +81,9 @@ async def run_calls(
     CANCEL_GRACE_S seconds.
     """
     prepared = [
-        _prepare(scope, exposure, turn, calls, call) if at < MAX_CALLS else _beyond(call)
+        _unusable(calls, at, cut_off) or _prepare(scope, exposure, turn, calls, call)
         for at, call in enumerate(calls)
     ]
-    if cut_off and not calls[-1].arguments.strip():
-        prepared[-1] = _unfinished(calls[-1])
     ready = [item for item in prepared if isinstance(item, Ready)]
     _announce(scope, ready)
     finished = _search_all(scope, exposure, ready)
@@ -124,20 +122,24 @@ def _announce(scope: AskScope, ready: Sequence[Ready]) -> None:
         )
 
 
-def _unfinished(call: ToolCall) -> ToolResult:
-    """Nothing at all may stand for no arguments, but not where they were still to come (ASK-5)."""
-    return ToolResult(
-        call.id,
-        call.name,
-        "error",
-        f"{call.name} was not run: your reply was cut off before its arguments. Call it again.",
-        error_code="tool.invalid_arguments",
-    )
+def _unusable(calls: Sequence[ToolCall], at: int, cut_off: bool) -> ToolResult | None:
+    """Answer a call for where it stands, whatever it asks for; None if that is no reason.
 
-
-def _beyond(call: ToolCall) -> ToolResult:
-    reason = f"a reply may hold at most {MAX_CALLS} calls: make the others in later turns"
-    return _refused(call, "limit.calls_in_turn", reason)
+    Nothing at all may stand for no arguments, but not where they were still to come (ASK-5).
+    """
+    call = calls[at]
+    if at >= MAX_CALLS:
+        reason = f"a reply may hold at most {MAX_CALLS} calls: make the others in later turns"
+        return _refused(call, "limit.calls_in_turn", reason)
+    if cut_off and at == len(calls) - 1 and not call.arguments.strip():
+        return ToolResult(
+            call.id,
+            call.name,
+            "error",
+            f"{call.name} was not run: your reply was cut off before its arguments. Call it again.",
+            error_code="tool.invalid_arguments",
+        )
+    return None
 
 
 def _prepare(

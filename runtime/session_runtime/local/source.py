@@ -3,7 +3,7 @@
 import asyncio
 import inspect
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
@@ -61,11 +61,17 @@ class LocalSource:
         result = await self._threads.run(
             f"tool {spec.name}", partial(execute, values, safe_context), context.deadline
         )
-        return await result if inspect.isawaitable(result) else result
+        if inspect.isawaitable(result):
+            return await in_one_process(spec.name, _awaited(result))
+        return result
 
     async def aclose(self) -> None:
         """Let go of the imported code; threads that still run are not waited for."""
         self.handlers = {}
+
+
+async def _awaited(result: Awaitable[object]) -> object:
+    return await result
 
 
 def _handler(tool: LocalTool, known: Mapping[str, Handler]) -> Handler:

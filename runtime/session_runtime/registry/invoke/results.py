@@ -3,10 +3,10 @@
 Failures are put into words in ``pipeline``; where whole results are kept is the affair of ``Keep``.
 """
 
-import asyncio
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Final
 
@@ -23,6 +23,7 @@ from session_runtime.registry.invoke.encode import (
 )
 from session_runtime.registry.invoke.summary import LEAST_CHARS, cut, summarise
 from session_runtime.registry.names import RESULTS_READ
+from session_runtime.threads import in_thread
 
 Keep = Callable[[str], str | None]
 
@@ -60,7 +61,7 @@ async def show(value: object, limit: int, keep: Keep) -> Shown | None:
     """
     if _weight(value) <= PIECE_CHARS:
         return _show(value, limit, keep)
-    return await asyncio.to_thread(_show, value, limit, keep)
+    return await in_thread("showing a result", partial(_show, value, limit, keep))
 
 
 def _weight(value: object) -> int:
