@@ -172,6 +172,31 @@ async def test_a_cancelled_call_keeps_its_place_until_its_thread_ends() -> None:
     assert await second == "done"
 
 
+async def test_a_thread_that_is_done_takes_the_next_function_under_its_name() -> None:
+    threads = Threads(2)
+    one = await threads.run("one", threading.current_thread)
+    names = [await threads.run(name, lambda: threading.current_thread().name) for name in "ab"]
+    two = await threads.run("two", threading.current_thread)
+    assert (names, two) == (["a", "b"], one)
+    threads.close()
+    await asyncio.to_thread(one.join)
+
+
+async def test_a_thread_that_is_at_work_when_all_are_let_go_ends_after_its_function() -> None:
+    threads, started, release = Threads(1), threading.Event(), threading.Event()
+
+    def hang() -> threading.Thread:
+        started.set()
+        release.wait()
+        return threading.current_thread()
+
+    running = asyncio.create_task(threads.run("w", hang))
+    await asyncio.to_thread(started.wait)
+    threads.close()
+    release.set()
+    await asyncio.to_thread((await running).join)
+
+
 @pytest.mark.requirement("REG-2")
 async def test_a_tool_can_be_imported_while_a_plain_one_hangs_in_every_thread(
     tmp_path: Path,

@@ -68,6 +68,7 @@ class LocalSource:
     async def aclose(self) -> None:
         """Let go of the imported code; threads that still run are not waited for."""
         self.handlers = {}
+        self._threads.close()
 
 
 async def _awaited(result: Awaitable[object]) -> object:

@@ -2,10 +2,12 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from session_runtime.errors import TransientError
-from session_runtime.threads import in_thread
+from session_runtime.threads import Worker
+
+KEPT: Final = 8
 
 T = TypeVar("T")
 
@@ -14,12 +16,15 @@ class Threads:
     """At most ``limit`` functions at once, each in a thread named after its work.
 
     A thread cannot be stopped: when its caller is cancelled, the function runs on, keeps its place,
-    and its result is dropped.
+    and its result is dropped. Up to ``KEPT`` idle threads wait for more work, as starting one takes
+    longer than most functions.
     """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._places = asyncio.Semaphore(limit)
+        self._idle: list[Worker] = []
+        self._busy: set[Worker] = set()
 
     async def run(self, name: str, function: Callable[[], T], deadline: float | None = None) -> T:
         """Give what ``function`` returns or raises, waiting for a free place first.
@@ -30,12 +35,31 @@ class Threads:
         """
         await self._take_place(deadline)
         try:
-            outcome = in_thread(name, function)
+            worker = self._idle.pop() if self._idle else Worker()
         except RuntimeError:
             self._places.release()
             raise
-        outcome.add_done_callback(lambda _: self._places.release())
+        self._busy.add(worker)
+        outcome = worker.run(name, function)
+        outcome.add_done_callback(lambda _: self._give_back(worker))
         return await asyncio.shield(outcome)
+
+    def close(self) -> None:
+        """Let all threads go, each once its function has ended."""
+        for worker in (*self._idle, *self._busy):
+            worker.end()
+        self._idle.clear()
+        self._busy.clear()
+
+    def _give_back(self, worker: Worker) -> None:
+        self._places.release()
+        if worker not in self._busy:
+            return  # closed meanwhile
+        self._busy.remove(worker)
+        if len(self._idle) < KEPT:
+            self._idle.append(worker)
+        else:
+            worker.end()
 
     async def _take_place(self, deadline: float | None) -> None:
         try:
