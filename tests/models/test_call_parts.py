@@ -30,12 +30,6 @@ def test_an_empty_object_in_place_of_nothing_is_replaced_by_the_arguments_that_f
 
 
 @pytest.mark.requirement("ASK-3")
-def test_tens_of_thousands_of_calls_get_ids_of_their_own_in_linear_time() -> None:
-    calls = gathered(*(piece("{}", index=n, name="t") for n in range(60_000)))
-    assert len({call.id for call in calls}) == 60_000
-
-
-@pytest.mark.requirement("ASK-3")
 def test_pieces_by_id_alone_find_their_call_again() -> None:
     calls = gathered(
         piece('{"q":', id="a", name="t"),

@@ -154,7 +154,7 @@ async def test_several_refused_fields_are_left_out_one_after_the_other() -> None
 
 
 async def test_a_field_is_left_out_for_good_only_if_that_helped() -> None:
-    replies = [reply_error(400, "stream_options? no idea"), reply_error(400, "bad anyway")]
+    replies = [reply_error(400, "unknown: stream_options"), reply_error(400, "bad anyway")]
     async with chat([*replies, reply_text("ok")]) as (model, upstream):
         error = await failure(model)
         await ask(model)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from session_runtime.models.base import ModelRequest
-from session_runtime.models.chat_body import ChatBodyWriter
+from session_runtime.models.chat_body import ChatBodyWriter, MessageMemo
 from session_runtime.models.faults import RefusedError
 from session_runtime.models.http_body import Body
 from session_runtime.registry.names import build_wire_names
@@ -229,11 +229,14 @@ def test_the_tools_are_the_same_bytes_in_another_process_and_after_many_generati
     ("complaint", "field"),
     [
         ("Unrecognized request argument supplied: stream_options", "stream_options"),
-        ('{"detail":[{"loc":["body","stream_options","include_usage"]}]}', "stream_options"),
+        (
+            '{"detail":[{"type":"extra_forbidden","loc":["body","stream_options"]}]}',
+            "stream_options",
+        ),
         ("include_usage is not supported", "stream_options"),
         ("Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens'.", "max_tokens"),
-        ("property 'reasoning_content' is unsupported", "reasoning_content"),
-        ("Unknown name extra_content", "extra_content"),
+        ("property 'reasoning_content' is unsupported", "message.reasoning_content"),
+        ("Unknown name extra_content", "message.extra_content"),
         ("Use max_completion_tokens", None),
         ("something else", None),
     ],
@@ -265,7 +268,8 @@ def test_fields_that_are_not_sent_cannot_be_refused(role: Role) -> None:
 def test_what_is_left_out_is_gone_and_cannot_be_refused_again() -> None:
     call = ToolCall("a", "t", "{}", extra={"extra_content": 1})
     asked = request(Message("assistant", None, (call,), extra={"reasoning_content": "x"}))
-    fields = ("stream_options", "max_tokens", "extra_content", "reasoning_content")
+    of_messages = ("message.extra_content", "message.reasoning_content")
+    fields = ("stream_options", "max_tokens", *of_messages)
     body = written(asked, *fields, max_output_tokens=5)
     assert body == {
         "model": "m",
@@ -293,3 +297,20 @@ def body_name(body: Any) -> str:
     name = body["messages"][0]["tool_calls"][0]["function"]["name"]
     assert isinstance(name, str)
     return name
+
+
+def test_messages_that_were_written_before_are_written_the_same_and_a_changed_one_anew() -> None:
+    writer, memo = ChatBodyWriter(ANY), MessageMemo()
+    first, second, other = (Message("user", text) for text in ("one", "two", "three"))
+    names = build_wire_names((), "__")
+    for messages in ((first,), (first, second), (other, second), (first, second, other)):
+        asked = ModelRequest(messages, (), names)
+        alone = writer.write(asked, NOTHING_LEFT_OUT).content
+        assert writer.write(asked, NOTHING_LEFT_OUT, memo).content == alone
+
+
+def test_what_is_left_out_is_left_out_of_messages_that_were_written_before() -> None:
+    writer, memo = ChatBodyWriter(ANY), MessageMemo()
+    asked = request(Message("assistant", "hi", extra={"reasoning": "hm"}))
+    assert b"reasoning" in writer.write(asked, NOTHING_LEFT_OUT, memo).content
+    assert b"reasoning" not in writer.write(asked, {"message.reasoning"}, memo).content

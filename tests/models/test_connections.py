@@ -1,6 +1,7 @@
 """Connections to a service: used again, one per request in flight, and not kept for ever."""
 
 import asyncio
+import gc
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -73,12 +74,13 @@ async def test_more_idle_connections_than_wanted_are_closed() -> None:
         await fall_to(upstream, 1)
 
 
-async def test_connections_that_nobody_needed_for_long_are_closed_while_others_are_used() -> None:
-    gate, replies = gated(4)
-    async with Upstream(replies) as upstream, client_of(idle_s=0.0) as client:
+async def test_connections_that_nobody_needs_for_long_are_closed_although_no_request_comes() -> (
+    None
+):
+    gate, replies = gated(3)
+    async with Upstream(replies) as upstream, client_of(idle_s=0.01) as client:
         await ask_at_once(client, upstream, gate)
-        await ask(client, upstream)
-        await fall_to(upstream, 1)
+        await fall_to(upstream, 0)
 
 
 async def test_a_connection_that_the_service_closed_is_not_used_again() -> None:
@@ -107,3 +109,27 @@ async def test_closing_closes_every_connection() -> None:
             await ask_at_once(client, upstream, gate)
         await upstream.left()
         assert upstream.open_connections == 0
+
+
+async def test_a_request_that_is_given_up_in_the_handshake_closes_its_connection_at_once() -> None:
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+        begun.set()
+        await reader.read()
+        ended.set()
+        writer.close()
+
+    server = await asyncio.start_server(silent, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    gc.disable()  # which would close it some time
+    try:
+        async with client_of() as client, server, asyncio.timeout(5):
+            asking = asyncio.create_task(client.get(f"https://127.0.0.1:{port}/"))
+            await begun.wait()
+            asking.cancel()
+            await asyncio.wait([asking])
+            await ended.wait()
+    finally:
+        gc.enable()

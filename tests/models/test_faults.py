@@ -170,6 +170,16 @@ def test_the_wait_travels_with_the_error() -> None:
     assert error.retry_after_s == 7.0
 
 
+@pytest.mark.parametrize("field", ["message", "code", "param", "type"])
+def test_what_a_refusal_says_is_kept_only_as_far_as_it_can_matter(field: str) -> None:
+    """All of it is searched for names of fields, more than once."""
+    error = {"type": "invalid_request_error", field: "invalid " + "no " * 1_000_000}
+    for fault in (answered(400, {"error": error}), faults.from_error_object(WHERE, error)):
+        assert isinstance(fault, RefusedError)
+        assert len(fault.said) <= 8_000
+        assert len(str(fault)) < 400
+
+
 def test_a_redirect_names_where_it_leads() -> None:
     assert str(answered(308, b"", location="https://other.test/v1/")) == (
         "the model at http://model.test/v1 answered 308: moved to https://other.test/v1/; "

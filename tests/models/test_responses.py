@@ -309,8 +309,33 @@ async def test_reasoning_that_the_service_cannot_read_is_left_out_for_the_rest_o
     assert reasoned == [False, True, False, False, False, True, False]
 
 
-async def test_a_refusal_that_is_about_something_else_is_final() -> None:
-    async with responses([SEARCHES, reply_error(400, "bad")]) as (model, up):
+@pytest.mark.requirement("ASK-3b")
+@pytest.mark.parametrize("refusal", [reply_error(404, "bad"), reply_bytes(b"", status=400)])
+async def test_a_chain_that_is_refused_without_a_clear_reason_is_replaced_once(
+    refusal: Reply,
+) -> None:
+    async with responses([SEARCHES, refusal, reply_text("done")]) as (model, up):
+        replies = await turns(model, 2)
+    assert replies[1].text == "done"
+    assert [(body["store"], len(body["input"])) for body in up.requests] == [
+        (True, 1),
+        (True, 1),
+        (False, 4),
+    ]
+
+
+@pytest.mark.requirement("ASK-3b")
+async def test_a_refusal_that_meets_the_whole_conversation_too_is_final() -> None:
+    async with responses([SEARCHES, *[reply_error(400, "bad")] * 9]) as (model, up):
+        reply, _ = await ask(model, opening())
+        error = await failure(model, after(opening(), reply))
+    assert error.code == "model.refused"
+    assert len(up.requests) == 3
+
+
+async def test_a_refusal_that_is_clearly_about_something_else_is_final() -> None:
+    gone = reply_error(404, "The model m does not exist")
+    async with responses([SEARCHES, gone]) as (model, up):
         reply, _ = await ask(model, opening())
         error = await failure(model, after(opening(), reply))
     assert error.code == "model.refused"

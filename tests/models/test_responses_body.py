@@ -197,17 +197,59 @@ def test_a_refused_chain_is_recognised_however_it_is_worded(status: int, said: s
     assert refused(body, said, status) == CHAIN
 
 
+@pytest.mark.requirement("ASK-3b")
+@pytest.mark.parametrize("status", [400, 404, 422])
+@pytest.mark.parametrize(
+    "said",
+    [
+        "",
+        "bad",
+        "<html>Not Found</html>",
+        '{"error": {"message": "Invalid request", "param": null, "code": null}}',
+        '{"error": {"message": "invalid_request_error", "param": "input"}}',
+        '{"code": "InvalidParameter", "message": "the conversation state is gone"}',
+        "this format of response_format is not supported",
+    ],
+)
+def test_a_refusal_that_cannot_be_recognised_may_be_about_the_chain(status: int, said: str) -> None:
+    assert refused(written(request(), chain=Chain("resp_1", 0)), said, status) == CHAIN
+
+
 @pytest.mark.parametrize(
     ("said", "status"),
     [
         ("The model m does not exist", 404),
+        ('{"error": {"message": "no", "code": "model_not_found"}}', 404),
         ("Invalid schema for function web__search", 400),
-        ("this format of response_format is not supported", 400),
+        ('{"error": {"message": "no", "code": "invalid_function_parameters"}}', 400),
+        ("Incorrect API key provided", 400),
+        ('{"error": {"message": "no", "type": "authentication_error"}}', 400),
+        ("The prompt was blocked by the content policy", 400),
+        ('{"error": {"message": "no", "code": "content_filter"}}', 400),
+        ("max_output_tokens is too large: 99999", 400),
         ("previous_response_id", 413),
+        ("bad", 413),
     ],
 )
-def test_other_refusals_are_no_refused_chain(said: str, status: int) -> None:
+def test_a_refusal_that_is_clearly_about_something_else_is_no_refused_chain(
+    said: str, status: int
+) -> None:
     assert refused(written(request(), chain=Chain("resp_1", 0)), said, status) is None
+
+
+@pytest.mark.parametrize(
+    ("said", "field"),
+    [
+        ("Unknown parameter: include", "include"),
+        ("invalid_encrypted_content", "encrypted reasoning"),
+        ("Unknown parameter: previous_response_id, include", CHAIN),
+    ],
+)
+def test_in_a_chain_what_a_refusal_names_is_left_out_before_the_chain(
+    said: str, field: str
+) -> None:
+    asked = request(Message("assistant", "Hi", extra=kept(THOUGHT)))
+    assert refused(written(asked, chain=Chain("resp_1", 0)), said) == field
 
 
 @pytest.mark.parametrize("said", ["previous_response_id", "No tool output found for call a"])

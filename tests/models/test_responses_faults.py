@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from session_runtime.errors import PermanentError, SessionRuntimeError, TransientError
@@ -102,6 +102,7 @@ EVENTS = st.lists(
 )  # fmt: skip
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(events=EVENTS)
 def test_any_events_make_a_reply_or_a_fault_that_is_classified(events: list[Any]) -> None:
     try:

@@ -16,7 +16,7 @@ from tests.models.building import ask, failure, request, tool
 def player(folder: Path, **script: Any) -> ScriptedModel:
     path = folder / "script.json"
     path.write_text(json.dumps(script, ensure_ascii=False), "utf-8")
-    return ScriptedModel(read_script(path))
+    return ScriptedModel(read_script(path, "models.m.script"))
 
 
 def user(text: str) -> Message:
@@ -112,32 +112,55 @@ async def test_a_script_that_ends_says_so(tmp_path: Path) -> None:
     )
 
 
+def refusals(path: Path) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        read_script(path, "models.m.script")
+    return [str(problem) for problem in caught.value.problems]
+
+
+@pytest.mark.requirement("CFG-1")
 @pytest.mark.parametrize(
-    ("text", "problems"),
+    ("text", "faults"),
     [
-        ("{", [": Invalid JSON"]),
-        ('{"reply": []}', [": reply: Extra inputs"]),
+        ("{", ["not valid JSON: EOF while parsing an object at line 1 column 1"]),
+        ('{"replies":\n  [}', ["not valid JSON: expected value at line 2 column 4"]),
+        ("[]", ["must be an object (given: a list)"]),
+        ('{"replys": []}', ["replys: unknown key; did you mean replies?"]),
+        ('{"replies": {}}', ["replies: must be a list (given: an object)"]),
         (
             '{"replies": [{"txt": ""}, {"calls": [{}]}]}',
-            [": replies.0.txt: Extra", ": replies.1.calls.0.name: Field required"],
+            [
+                "replies[0].txt: unknown key; did you mean text?",
+                "replies[1].calls[0].name: is missing",
+            ],
+        ),
+        (
+            '{"replies": [{"calls": [{"name": "a", "arguments": 5}]}]}',
+            ["replies[0].calls[0].arguments: must be an object or text (given: 5)"],
+        ),
+        (
+            '{"scenes": [{"match": "a", "replies": [{"error": {"transient": "soon"}}]}]}',
+            ['scenes[0].replies[0].error.transient: must be true or false (given: "soon")'],
+        ),
+        (
+            '{"scenes": [{"match": "a", "replies": [{"error": {"mesage": "no"}}]}]}',
+            ["scenes[0].replies[0].error.mesage: unknown key; did you mean message?"],
         ),
         (
             '{"replies": [{"text": "a", "error": {}}]}',
-            [": replies.0: Value error, a reply with an"],
+            ["replies[0]: a reply with an error has neither text nor calls"],
         ),
     ],
 )
-def test_every_fault_of_a_file_is_named(tmp_path: Path, text: str, problems: list[str]) -> None:
+def test_every_fault_of_a_file_is_told_with_the_key_that_names_it(
+    tmp_path: Path, text: str, faults: list[str]
+) -> None:
     path = tmp_path / "script.json"
     path.write_text(text, "utf-8")
-    with pytest.raises(ConfigError) as caught:
-        read_script(path)
-    told = [str(problem) for problem in caught.value.problems]
-    assert len(told) == len(problems)
-    for line, start in zip(told, problems, strict=True):
-        assert line.startswith(f"{path}{start}")
+    assert refusals(path) == [f"models.m.script: {path}: {fault}" for fault in faults]
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"nowhere\.json: cannot be read: No such file"):
-        read_script(tmp_path / "nowhere.json")
+def test_a_file_that_cannot_be_read_is_named_beside_the_key(tmp_path: Path) -> None:
+    path = tmp_path / "nowhere.json"
+    assert refusals(path) == [f"models.m.script: {path} cannot be read: No such file or directory"]
+    assert refusals(tmp_path) == [f"models.m.script: {tmp_path} is no plain file"]

@@ -60,7 +60,7 @@ def test_the_events_do_not_depend_on_where_the_bytes_are_cut(
 
 
 def test_a_line_without_end_is_refused_before_it_fills_the_memory() -> None:
-    parser = SseParser(max_line_bytes=100)
+    parser = SseParser(max_event_bytes=100)
     for _ in range(10):
         parser.feed(b"x" * 10)
     with pytest.raises(PermanentError, match="a line of more than 100 bytes") as caught:
@@ -68,6 +68,15 @@ def test_a_line_without_end_is_refused_before_it_fills_the_memory() -> None:
     assert caught.value.code == "model.reply_too_large"
 
 
+def test_an_event_without_end_is_refused_before_it_fills_the_memory() -> None:
+    parser = SseParser(max_event_bytes=100)
+    for _ in range(10):
+        parser.feed(b"data: 012345678\n")
+    with pytest.raises(PermanentError, match="an event of more than 100 bytes") as caught:
+        parser.feed(b"data: 01234567890\n")
+    assert caught.value.code == "model.reply_too_large"
+
+
 def test_a_long_stream_of_short_lines_is_accepted() -> None:
-    parser = SseParser(max_line_bytes=100)
+    parser = SseParser(max_event_bytes=100)
     assert sum(len(parser.feed(b"data: 0123456789\n\n")) for _ in range(1000)) == 1000

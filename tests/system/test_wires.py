@@ -1,6 +1,7 @@
 """One scripted ask over both wires, streamed and not: the same events, tools and result (ASK-3)."""
 
 import itertools
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from session_runtime.types import (
     TextDelta,
     TextPart,
     ToolCall,
+    ToolFinished,
 )
 from session_runtime.wire.incoming import request_from_json
 from session_runtime.wire.outgoing import result_to_json
@@ -103,7 +105,10 @@ def directory_of(request: Any) -> str:
 
 
 def comparable(asked: Asked) -> list[AskEvent]:
-    """Events without the ask's id and numbers, the text in one piece however it was streamed."""
+    """Events without the ask's id and numbers, the text in one piece however it was streamed.
+
+    Calls of a turn run side by side: in which order they finish is nobody's promise.
+    """
     events: list[AskEvent] = []
     for event in asked.events:
         bare: AskEvent = replace(event, ask_id="", seq=0)
@@ -113,7 +118,15 @@ def comparable(asked: Asked) -> list[AskEvent]:
             events.pop()
             bare = replace(bare, text=before.text + bare.text)
         events.append(bare)
-    return events
+    return [
+        event for kind, group in itertools.groupby(events, type) for event in in_order(kind, group)
+    ]
+
+
+def in_order(kind: type[AskEvent], group: Iterable[AskEvent]) -> list[AskEvent]:
+    if kind is not ToolFinished:
+        return list(group)
+    return sorted(group, key=lambda event: event.call_id if isinstance(event, ToolFinished) else "")
 
 
 def comparable_result(result: AskResult) -> AskResult:

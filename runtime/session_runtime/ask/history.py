@@ -1,10 +1,16 @@
 """Repairs a caller's history so that every wire format accepts it (ASK-2)."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from session_runtime.types import Message, ToolCall
 
+MAX_ID_CHARS = 40
+"""The longest id of a call that every known service takes."""
+
+_SUFFIX_CHARS = 8
+_NOT_IN_IDS = re.compile(r"[^!-~]")
 LOST_RESULT = "The result of this call was not recorded."
 
 
@@ -14,8 +20,9 @@ def repair_history(
     """A valid transcript from any messages, as what came from ``history`` and from ``question``.
 
     Each call gets exactly one result right behind its message, in call order: a missing one is said to
-    be lost, a second or orphan one is dropped. Call ids become unique, empty messages vanish, null
-    content with calls is kept. System messages stay where they are.
+    be lost, a second or orphan one is dropped. Call ids become unique, short and visible ASCII; a result
+    belongs to the call with its id as it came. Empty messages vanish, null content with calls is kept.
+    System messages stay where they are.
     """
     messages = (*history, *question)
     results = _first_results(messages)
@@ -78,12 +85,12 @@ class _FreshIds:
         self._next: dict[str, int] = {}
 
     def fresh(self, wanted: str) -> str:
-        """Take an id; it will not be given again."""
-        wanted = wanted or "call"
-        fresh = wanted
+        """Take an id like the wanted one that services accept; it will not be given again."""
+        fresh = _NOT_IN_IDS.sub("_", wanted[:MAX_ID_CHARS]) or "call"
+        base = fresh[: MAX_ID_CHARS - _SUFFIX_CHARS]
         while fresh in self._used:
-            number = self._next[wanted] = self._next.get(wanted, 1) + 1
-            fresh = f"{wanted}_{number}"
+            number = self._next[base] = self._next.get(base, 1) + 1
+            fresh = f"{base}_{number}"
         self._used.add(fresh)
         return fresh
 

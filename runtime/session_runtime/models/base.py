@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 from session_runtime.registry.names import WireNames
 from session_runtime.registry.spec import ToolSpec
@@ -15,6 +15,12 @@ NUDGE = (
     "Your answer was not delivered: this conversation is answered through tools. "
     "Call one of the tools you were given to reply or to end."
 )
+
+
+INCOMPLETE: Final = "incomplete"
+"""Why a reply ended, where it broke off and the service did not say why."""
+
+_MAX_REASON_CHARS: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +51,17 @@ class ModelReply:
     usage: Usage | None = None
     finish_reason: str | None = None
     extra: JsonObject = field(default_factory=nothing)
-    carry: object = None
+    carry: object = field(default=None, compare=False)
 
 
 def call_ids(messages: Iterable[Message]) -> frozenset[str]:
     """The ids of all calls in these messages, which a new call may not have."""
     return frozenset(call.id for message in messages for call in message.tool_calls)
+
+
+def plain_reason(reason: str) -> str:
+    """Why a reply ended, as a service says it, short and printable."""
+    return "".join(char for char in reason[:_MAX_REASON_CHARS] if char.isprintable())
 
 
 class Model(Protocol):

@@ -5,55 +5,75 @@ neither; some give every call the index 0, some send the name late or repeat it 
 """
 
 import json
+import re
 from collections.abc import Mapping, Set
 from itertools import count
 from typing import Any, Final
 
+from session_runtime.errors import PermanentError
+from session_runtime.models.argument_text import ArgumentText
 from session_runtime.models.extras import call_extra
 from session_runtime.types import ToolCall
 
+MAX_CALLS: Final = 1_000
+MAX_CHARS: Final = 4_000_000
+MAX_NAME_CHARS: Final = 1_000
+MAX_ID_CHARS: Final = 4_096
+"""Some gateways put a signature into the ids of calls; what is longer counts as no id."""
+
+_USABLE_ID: Final = re.compile(r"[!-~]+")
 _LEGACY_INDEX: Final = -1
 
 
 class _Parts:
-    """One call in the making."""
+    """One call in the making; ``ended`` once the service said that its arguments are whole."""
 
     def __init__(self, index: int | None) -> None:
         self.index = index
         self.id = ""
         self.name = ""
-        self.arguments: list[str] = []
+        self.arguments = ArgumentText()
+        self.ended = False
         self.extra: dict[str, Any] = {}
 
-    def add_arguments(self, piece: str) -> None:
-        """Append a piece; some servers begin with an empty object in place of nothing."""
-        if self.arguments == ["{}"] and piece.lstrip().startswith("{"):
-            self.arguments.clear()
-        if piece:
-            self.arguments.append(piece)
-
     @property
-    def complete(self) -> bool:
-        """Whether the arguments so far are a JSON object, so that more text cannot belong to them."""
-        if not self.arguments or not self.arguments[-1].rstrip().endswith("}"):
-            return False
-        try:
-            return isinstance(json.loads("".join(self.arguments)), dict)
-        except (ValueError, RecursionError):
-            return False
+    def blank(self) -> bool:
+        return not str(self.arguments).strip()
 
 
 class CallAssembly:
-    """Gathers calls in the order in which they first appear (ASK-3)."""
+    """Gathers calls in the order in which they first appear (ASK-3).
+
+    What is added is bounded: PermanentError for more than MAX_CALLS calls, for names and arguments of
+    more than MAX_CHARS characters together, and for a name of more than MAX_NAME_CHARS.
+    """
 
     def __init__(self) -> None:
         self._calls: list[_Parts] = []
         self._by_index: dict[int, _Parts] = {}
         self._by_id: dict[str, _Parts] = {}
+        self._chars = 0
+
+    @property
+    def empty(self) -> bool:
+        """Whether neither a name nor arguments have come."""
+        return not self._chars
+
+    @property
+    def without_arguments(self) -> bool:
+        """Whether there is a call that has none."""
+        return any(call.blank for call in self._filled())
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether a call has no arguments and nothing says that it ends without any."""
+        return any(call.blank and not call.ended for call in self._filled())
 
     def add_whole(self, item: Mapping[str, Any]) -> None:
         """Add a call that arrived in one piece."""
-        self._fill(self._begin(_index(item)), item)
+        call = self._begin(_index(item))
+        self._fill(call, item)
+        call.ended = True
 
     def add_piece(self, item: Mapping[str, Any]) -> None:
         """Add a piece of a streamed call to the call it belongs to, or begin a new one."""
@@ -67,8 +87,9 @@ class CallAssembly:
         """Take the whole arguments of the call that an item is marked with, in place of its pieces."""
         index = _index(item)
         call = self._candidate(index, _id(item)) or self._begin(index)
-        call.arguments.clear()
+        call.arguments.replace("")
         self._fill(call, item)
+        call.ended = True
 
     def add_legacy(self, function_call: Mapping[str, Any]) -> None:
         """Add the older form, one ``function_call`` per message without id or index."""
@@ -77,18 +98,17 @@ class CallAssembly:
     def calls(self, taken_ids: Set[str]) -> tuple[ToolCall, ...]:
         """All calls with names as sent and ids that differ from each other and from ``taken_ids``.
 
-        A missing or repeated id becomes ``call_<n>``. Pieces that brought neither name nor
-        arguments are no call.
+        An id that is missing, repeated or no visible ASCII becomes ``call_<n>``. Pieces that brought neither
+        name nor arguments are no call, nor is one that repeats another in all of id, name and arguments.
         """
         taken = set(taken_ids)
         free_ids = (call_id for n in count() if (call_id := f"call_{n}") not in taken)
         calls: list[ToolCall] = []
         for parts in self._filled():
-            known = parts.id and parts.id not in taken
+            known = _USABLE_ID.fullmatch(parts.id) and parts.id not in taken
             call_id = parts.id if known else next(free_ids)
             taken.add(call_id)
-            arguments = "".join(parts.arguments)
-            calls.append(ToolCall(call_id, parts.name, arguments, extra=parts.extra))
+            calls.append(ToolCall(call_id, parts.name, str(parts.arguments), extra=parts.extra))
         return tuple(calls)
 
     def sent_ids(self) -> tuple[str, ...]:
@@ -96,7 +116,12 @@ class CallAssembly:
         return tuple(parts.id for parts in self._filled())
 
     def _filled(self) -> list[_Parts]:
-        return [parts for parts in self._calls if parts.name or any(parts.arguments)]
+        filled: dict[object, _Parts] = {}
+        for at, parts in enumerate(self._calls):
+            if parts.name or parts.arguments:
+                told = (parts.id, parts.name, str(parts.arguments)) if parts.id else at
+                filled.setdefault(told, parts)
+        return list(filled.values())
 
     def _candidate(self, index: int | None, call_id: str) -> _Parts | None:
         if index is not None:
@@ -109,6 +134,8 @@ class CallAssembly:
         return self._by_id.get(call_id, None if last.id else last)
 
     def _begin(self, index: int | None) -> _Parts:
+        if len(self._calls) == MAX_CALLS:
+            raise _too_large(f"more than {MAX_CALLS} tool calls")
         call = _Parts(index)
         self._calls.append(call)
         if index is not None:
@@ -116,23 +143,33 @@ class CallAssembly:
         return call
 
     def _fill(self, call: _Parts, item: Mapping[str, Any]) -> None:
+        name, arguments = _name(item), _arguments(item)
+        self._chars += len(name) + len(arguments)
+        if self._chars > MAX_CHARS:
+            raise _too_large(f"tool calls of more than {MAX_CHARS} characters")
         call.id = call.id or _id(item)
         if call.id:
             self._by_id[call.id] = call
-        call.name = _joined_name(call.name, _name(item))
-        call.add_arguments(_arguments(item))
+        call.name = _joined_name(call.name, name)
+        if len(call.name) > MAX_NAME_CHARS:
+            raise _too_large(f"a tool name of more than {MAX_NAME_CHARS} characters")
+        call.arguments.add(arguments)
         call.extra.update(call_extra(item))
+
+
+def _too_large(what: str) -> PermanentError:
+    return PermanentError(f"the model's reply holds {what}", code="model.reply_too_large")
 
 
 def _begins_another(call: _Parts, item: Mapping[str, Any]) -> bool:
     """Whether a piece starts a new call although its marks point at ``call``."""
     call_id, name = _id(item), _name(item)
     if call_id and call.id and call_id != call.id:
-        return bool(name) or call.complete
+        return bool(name) or call.arguments.closed
     if not name or not call.name:
         return False
-    if any(call.arguments):
-        return name != call.name or (call.complete and bool(_arguments(item)))
+    if call.arguments:
+        return name != call.name or (call.arguments.closed and bool(_arguments(item)))
     return call.index is None and name != call.name
 
 
@@ -155,7 +192,7 @@ def _index(item: Mapping[str, Any]) -> int | None:
 
 def _id(item: Mapping[str, Any]) -> str:
     call_id = item.get("id")
-    return call_id if isinstance(call_id, str) else ""
+    return call_id if isinstance(call_id, str) and len(call_id) <= MAX_ID_CHARS else ""
 
 
 def _name(item: Mapping[str, Any]) -> str:

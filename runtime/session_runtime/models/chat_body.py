@@ -3,7 +3,9 @@
 What to leave out because a server refuses it is decided in ``http``.
 """
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any, Final
 
 from session_runtime.config.models import ModelProfile
@@ -12,7 +14,11 @@ from session_runtime.models.extras import call_extra, message_extra
 from session_runtime.models.http_body import (
     Body,
     body_bytes,
+    has_image,
     known_by_name,
+    message_fields,
+    message_key,
+    plain_text,
     readable_arguments,
     schema_with_properties,
     to_json,
@@ -34,16 +40,21 @@ class ChatBodyWriter:
         self._profile = profile
         self._tools: SpecMemo[bytes] = SpecMemo(_tool)
 
-    def write(self, request: ModelRequest, left_out: Set[str]) -> Body:
-        """The whole body without the fields in ``left_out``."""
+    def write(
+        self, request: ModelRequest, left_out: Set[str], memo: "MessageMemo | None" = None
+    ) -> Body:
+        """The whole body without the fields in ``left_out``; ``memo`` is what this ask has written."""
         settings = self._settings(left_out)
-        messages = [_message(message, request.names, left_out) for message in request.messages]
+        messages = (memo or MessageMemo()).written(request.messages, request.names, left_out)
         tools = (self._tools.get(spec, request.names.encode(spec.name)) for spec in request.tools)
-        optional = (settings.keys() & {_STREAM_OPTIONS, _MAX_TOKENS}) | _extra_names(messages)
-        return Body(
-            body_bytes(settings, tools, "messages", messages),
-            tuple(known_by_name(name, *_OTHER_WORDS.get(name, ())) for name in sorted(optional)),
-        )
+        of_body = [
+            known_by_name(name, *_OTHER_WORDS.get(name, ()))
+            for name in (_MAX_TOKENS, _STREAM_OPTIONS)
+            if name in settings
+        ]
+        content = body_bytes(settings, tools, "messages", (each.json for each in messages))
+        extras = (name for each in messages for name in each.extras)
+        return Body(content, (*message_fields(extras), *of_body))
 
     def _settings(self, left_out: Set[str]) -> dict[str, Any]:
         profile = self._profile
@@ -60,6 +71,41 @@ class ChatBodyWriter:
         return {**settings, **profile.extra_body}
 
 
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A message as it is sent, and its unknown fields, each as often as it is there."""
+
+    message: Message
+    json: bytes
+    extras: tuple[str, ...]
+
+
+class MessageMemo:
+    """The messages of one ask as they were written last: most of them are sent again in each turn."""
+
+    def __init__(self) -> None:
+        self._names: WireNames | None = None
+        self._left_out: Set[str] = frozenset()
+        self._written: list[_Written] = []
+
+    def written(
+        self, messages: Sequence[Message], names: WireNames, left_out: Set[str]
+    ) -> list[_Written]:
+        """All messages in their order; what is the same object under the same names is known."""
+        same = self._names is names and self._left_out == left_out
+        known = self._written if same else []
+        pairs = zip(known, messages, strict=False)
+        begin = [each for each, _ in takewhile(lambda pair: pair[0].message is pair[1], pairs)]
+        rest = [_write(message, names, left_out) for message in messages[len(begin) :]]
+        self._names, self._left_out, self._written = names, left_out, [*begin, *rest]
+        return self._written
+
+
+def _write(message: Message, names: WireNames, left_out: Set[str]) -> _Written:
+    fields = _message(message, names, left_out)
+    return _Written(message, to_json(fields), tuple(_extra_names(fields)))
+
+
 def _tool(spec: ToolSpec, wire_name: str) -> bytes:
     function = {
         "name": wire_name,
@@ -70,6 +116,7 @@ def _tool(spec: ToolSpec, wire_name: str) -> bytes:
 
 
 def _message(message: Message, names: WireNames, left_out: Set[str]) -> dict[str, Any]:
+    """A message as services take it: only those of users may show images."""
     match message.role:
         case "assistant":
             return _assistant(message, names, left_out)
@@ -77,14 +124,16 @@ def _message(message: Message, names: WireNames, left_out: Set[str]) -> dict[str
             return {
                 "role": "tool",
                 "tool_call_id": message.tool_call_id,
-                "content": _content(message.content),
+                "content": plain_text(message.content),
             }
-        case "system" | "user":
-            return {"role": message.role, "content": _content(message.content)}
+        case "system":
+            return {"role": "system", "content": plain_text(message.content)}
+        case "user":
+            return {"role": "user", "content": _shown(message.content)}
 
 
 def _assistant(message: Message, names: WireNames, left_out: Set[str]) -> dict[str, Any]:
-    fields: dict[str, Any] = {"role": "assistant", "content": _content(message.content)}
+    fields: dict[str, Any] = {"role": "assistant", "content": plain_text(message.content)}
     if message.tool_calls:
         fields["content"] = fields["content"] or None
         fields["tool_calls"] = [_call(call, names, left_out) for call in message.tool_calls]
@@ -97,13 +146,11 @@ def _call(call: ToolCall, names: WireNames, left_out: Set[str]) -> dict[str, Any
     return fields | _without(call_extra(call.extra), left_out)
 
 
-def _content(content: Content | None) -> str | list[dict[str, Any]]:
+def _shown(content: Content | None) -> str | list[dict[str, Any]]:
     """Text alone is sent as a string, because many small servers know nothing else."""
-    if content is None or isinstance(content, str):
-        return content or ""
-    if any(isinstance(part, ImagePart) for part in content):
-        return [_part(part) for part in content]
-    return "\n".join(part.text for part in content if isinstance(part, TextPart))
+    if not isinstance(content, tuple) or not has_image(content):
+        return plain_text(content)
+    return [_part(part) for part in content]
 
 
 def _part(part: TextPart | ImagePart) -> dict[str, Any]:
@@ -115,15 +162,11 @@ def _part(part: TextPart | ImagePart) -> dict[str, Any]:
             return {"type": "image_url", "image_url": image}
 
 
-def _extra_names(messages: list[dict[str, Any]]) -> set[str]:
-    """The unknown fields in messages as they are sent."""
-    names: set[str] = set()
-    for message in messages:
-        names.update(message_extra(message))
-        for call in message.get("tool_calls", ()):
-            names.update(call_extra(call))
-    return names
+def _extra_names(message: Mapping[str, Any]) -> Iterator[str]:
+    yield from message_extra(message)
+    for call in message.get("tool_calls", ()):
+        yield from call_extra(call)
 
 
 def _without(fields: JsonObject, left_out: Set[str]) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if name not in left_out}
+    return {name: value for name, value in fields.items() if message_key(name) not in left_out}

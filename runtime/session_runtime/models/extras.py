@@ -32,9 +32,12 @@ _REMARKS: Final = frozenset(
 )
 
 
+_KNOWN: Final = _OWN_FIELDS | _REMARKS
+
+
 def message_extra(fields: Mapping[str, Any]) -> JsonObject:
     """The unknown fields of an assistant message that hold something and may be sent back."""
-    return _filled(fields, _OWN_FIELDS | _REMARKS)
+    return _filled(fields, _KNOWN)
 
 
 def call_extra(fields: Mapping[str, Any]) -> JsonObject:

@@ -7,6 +7,7 @@ from typing import Any, assert_never
 
 import httpx2
 
+from session_runtime.config.keys import dotted
 from session_runtime.config.models import ModelProfile
 from session_runtime.errors import ConfigError, Problem
 from session_runtime.models.base import Model
@@ -30,7 +31,8 @@ def open_model(name: str, profile: ModelProfile) -> Model:
             return _at_service(ResponsesModel, name, profile)
         case "scripted":
             assert profile.script is not None, "ModelProfile asks for it"
-            return ScriptedModel(read_script(profile.script))
+            key = dotted(("models", name, "script"))
+            return ScriptedModel(read_script(profile.script, key))
         case "offline":
             return OfflineModel()
         case _:
@@ -59,5 +61,5 @@ def _at_service(
     try:
         return adapter(profile, open_client(profile.base_url or ""))
     except httpx2.InvalidURL as error:
-        problem = Problem(f"is no address: {error}", key=f"models.{name}.base_url")
+        problem = Problem(f"is no address: {error}", dotted(("models", name, "base_url")))
         raise ConfigError([problem]) from error

@@ -15,11 +15,12 @@ from typing import Any, Final
 import httpx2
 
 from session_runtime.errors import PermanentError, TransientError
+from session_runtime.models.masking import masked
 from session_runtime.trace.redact import MASK, redact_text
 
 MAX_SHOWN_CHARS: Final = 300
 _MAX_READ_CHARS: Final = 8 * MAX_SHOWN_CHARS
-_MIN_SECRET_CHARS: Final = 4
+_MAX_SAID_CHARS: Final = 8_000
 _KEY_LIKE: Final = re.compile(  # what a provider may repeat beyond the shapes that traces know
     r"\bBearer\s+\S+|\b(?:sk|pk|rk|key|gsk|xai)-[\w*.-]{4,}|\S*\*{3,}\S*", re.IGNORECASE
 )
@@ -28,6 +29,8 @@ _TOO_LONG: Final = re.compile(
     r"|too many (?:input )?tokens",
     re.IGNORECASE,
 )
+_KINDS: Final = ("code", "type", "status")
+_MAX_KIND_CHARS: Final = 100
 _TRANSIENT_STATUS: Final = frozenset({408, 409, 425, 429})
 _TRANSIENT_KIND: Final = re.compile(
     r"rate.?limit|overload|unavailable|server_error|internal|api_error|timeout", re.IGNORECASE
@@ -42,7 +45,7 @@ ModelFault = TransientError | PermanentError
 
 
 class RefusedError(PermanentError):
-    """The service refused this request for good and may take another: ``said`` is all it said.
+    """The service refused this request for good and may take another: ``said`` is how it said so.
 
     ``status`` is that of the response, or the one that an error object in it stands for.
     """
@@ -54,8 +57,11 @@ class RefusedError(PermanentError):
 
     def names(self, *words: str) -> bool:
         """Whether the service speaks of a field of the request by one of these names."""
-        names = "|".join(re.escape(word) for word in words)
-        return re.search(rf"(?<![A-Za-z0-9_])(?:{names})(?![A-Za-z0-9_])", self.said) is not None
+        return any(
+            re.search(rf"(?<![A-Za-z0-9_]){re.escape(word)}(?![A-Za-z0-9_])", self.said) is not None
+            for word in words
+            if word in self.said
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +82,8 @@ class Endpoint:
 
     def shown(self, text: str) -> str:
         """Text from outside as one short line without keys."""
-        for secret in self.secrets:
-            if len(secret) >= _MIN_SECRET_CHARS:
-                text = text.replace(secret, MASK)
-        text = redact_text(_KEY_LIKE.sub(MASK, text[:_MAX_READ_CHARS]))
+        text = masked(text, self.secrets, _MAX_READ_CHARS)
+        text = redact_text(_KEY_LIKE.sub(MASK, text))
         line = " ".join(text.split())
         line = "".join(char for char in line if char.isprintable())
         return line if len(line) <= MAX_SHOWN_CHARS else line[: MAX_SHOWN_CHARS - 1] + "…"
@@ -234,7 +238,7 @@ def _refused(endpoint: Endpoint, status: int, said: str, everything: str) -> Ref
     if status == 404:
         path = endpoint.api.path
         text += f"; check the profile's model and base_url ('{path}' is added to it)"
-    return RefusedError(text, status=status, said=everything)
+    return RefusedError(text, status=status, said=everything[:_MAX_SAID_CHARS])
 
 
 def _guessed_status(kind: str) -> int:
@@ -265,7 +269,7 @@ def _complaint(value: object) -> _Complaint:
         return _complaint(inner)
     return _Complaint(
         message=_first_text(value, ("message", "error", "detail", "msg")),
-        kind=" ".join(_text(value.get(key)) for key in ("code", "type", "status")).strip(),
+        kind=" ".join(_text(value.get(key))[:_MAX_KIND_CHARS] for key in _KINDS).strip(),
         status=_status(value.get("code")) or _status(value.get("status")),
     )
 

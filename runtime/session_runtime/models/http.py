@@ -6,9 +6,10 @@ One request, one reply: what fails is only classified. Whether and when to ask a
 
 import asyncio
 import contextlib
+import itertools
 import logging
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
 from http.cookiejar import CookieJar, DefaultCookiePolicy
@@ -16,17 +17,25 @@ from typing import Final, TypeVar
 
 import httpx2
 
-from session_runtime.config.keys import sounds_secret
 from session_runtime.config.models import ModelProfile
 from session_runtime.models import faults
 from session_runtime.models.base import OnText
 from session_runtime.models.connections import Connections
 from session_runtime.models.http_body import Body
+from session_runtime.models.masking import secrets_of
 from session_runtime.models.reading import Assembly, ReplyReader
 
 MAX_ERROR_BYTES: Final = 64 * 1024
+REFUSAL_S: Final = 1.0
+"""How long the body of a refusal is read: what counts most is its status."""
+
+USAGE_S: Final = 2.0
+"""How long a reply that is whole waits for its usage, counted from its last event."""
+
 CONNECT_TIMEOUT_S: Final = 10.0
+MAX_LEFT_OUT: Final = 8
 _AFTER_DONE_S: Final = 0.1
+_SLICE_BYTES: Final = 8 * 1024
 _log: Final = logging.getLogger(__name__)
 
 AssemblyT = TypeVar("AssemblyT", bound=Assembly)
@@ -35,9 +44,9 @@ AssemblyT = TypeVar("AssemblyT", bound=Assembly)
 class ModelServer:
     """The service of one profile at ``base_url`` + ``api.path``; owns ``client`` and closes it.
 
-    An optional field that the service refuses is left out and the request sent once more; if that works
-    and the service does not know the field, it is left out for the life of this object. Bodies are
-    bounded; ``timeout_s`` bounds every silence of the service.
+    An optional field that the service refuses is left out and the request sent once more, at most
+    MAX_LEFT_OUT times; if that works and the service does not know the field, it is left out for the
+    life of this object. Bodies are bounded; ``timeout_s`` bounds every silence of the service.
     """
 
     def __init__(self, profile: ModelProfile, client: httpx2.AsyncClient, api: faults.Api) -> None:
@@ -48,7 +57,7 @@ class ModelServer:
         self._timeout = httpx2.Timeout(
             profile.timeout_s, connect=min(profile.timeout_s, CONNECT_TIMEOUT_S), pool=None
         )
-        self.endpoint = faults.Endpoint(profile.base_url or "", _secrets(profile), api)
+        self.endpoint = faults.Endpoint(profile.base_url or "", secrets_of(profile), api)
         self._left_out: frozenset[str] = frozenset()
 
     async def exchange(
@@ -65,19 +74,20 @@ class ModelServer:
         """
         left_out |= self._left_out
         found: frozenset[str] = frozenset()
-        while True:
+        for changes in itertools.count():
             body = write(left_out)
             try:
                 assembly = await self._post(body, begin(self.endpoint), on_text)
             except faults.RefusedError as refusal:
                 field = body.refused(refusal)
-                if field is None:
+                if field is None or field.name in left_out or changes == MAX_LEFT_OUT:
                     raise
                 left_out |= {field.name}
                 found |= {field.name} if field.for_good else set()
             else:
                 self._keep_left_out(found)
                 return assembly, left_out
+        raise AssertionError("unreachable: the last attempt returns or raises")
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -152,56 +162,64 @@ def _certificates(base_url: str) -> ssl.SSLContext:
 
 
 async def _read(response: httpx2.Response, reader: ReplyReader) -> None:
-    """Read a body to its end; a cut behind a complete reply does no harm."""
-    try:
-        await _feed(response, reader)
-    except httpx2.TransportError:
-        if not reader.complete:
-            raise
+    """Read a body until its reply is whole, and what follows as far as it comes."""
+    async with contextlib.aclosing(response.aiter_bytes()) as pieces:
+        async for piece in pieces:
+            await _give(piece, reader)
+            if reader.complete or reader.done:
+                break
+        with contextlib.suppress(TimeoutError, httpx2.TransportError, httpx2.DecodingError):
+            await _read_rest(pieces, reader)
     reader.close()
 
 
-async def _feed(response: httpx2.Response, reader: ReplyReader) -> None:
-    """Give the body to ``reader``, as it comes.
+async def _read_rest(pieces: AsyncGenerator[bytes], reader: ReplyReader) -> None:
+    """Read what may follow a whole reply: its usage, then the end, which frees the connection.
 
-    Once the stream said that it is over, the rest is waited for only briefly: reading it lets the
-    connection be used again, but some servers never end it.
+    Neither is waited for long, as some servers send neither. Pings do not prolong the wait, events do:
+    a few servers give a reason to stop with every piece.
     """
-    pieces = response.aiter_bytes()
-    async for piece in pieces:
-        reader.feed(piece)
-        if reader.done:
-            break
-    if reader.done:
-        with contextlib.suppress(TimeoutError, httpx2.TransportError):
-            async with asyncio.timeout(_AFTER_DONE_S):
-                async for _ in pieces:
-                    pass
+    clock = asyncio.get_running_loop().time
+    async with asyncio.timeout(_rest_s(reader)) as limit:
+        async for piece in pieces:
+            if reader.done:
+                continue
+            known = reader.events
+            await _give(piece, reader)
+            if reader.events > known:
+                limit.reschedule(clock() + _rest_s(reader))
+
+
+def _rest_s(reader: ReplyReader) -> float:
+    return _AFTER_DONE_S if reader.done else USAGE_S
+
+
+async def _give(piece: bytes, reader: ReplyReader) -> None:
+    """Give ``reader`` a piece in slices, between which others have their turn."""
+    for start in range(0, len(piece), _SLICE_BYTES):
+        if start:
+            await asyncio.sleep(0)
+        reader.feed(piece[start : start + _SLICE_BYTES])
 
 
 async def _read_start(response: httpx2.Response) -> bytes:
-    """The body of a refusal, cut to what can matter."""
-    start = b""
-    async for piece in response.aiter_bytes():
-        start += piece
-        if len(start) > MAX_ERROR_BYTES:
-            break
-    return start[:MAX_ERROR_BYTES]
+    """The body of a refusal as far as it can matter; a broken or slow one is what arrived of it."""
+    start = bytearray()
+    with contextlib.suppress(TimeoutError, httpx2.TransportError, httpx2.DecodingError):
+        async with (
+            asyncio.timeout(REFUSAL_S),
+            contextlib.aclosing(response.aiter_bytes()) as pieces,
+        ):
+            async for piece in pieces:
+                start += piece
+                if len(start) >= MAX_ERROR_BYTES:
+                    break
+    return bytes(start[:MAX_ERROR_BYTES])
 
 
 def _url(base_url: str, path: str) -> httpx2.URL:
     url = httpx2.URL(base_url)
     return url.copy_with(path=url.path.rstrip("/") + path)
-
-
-def _secrets(profile: ModelProfile) -> tuple[str, ...]:
-    """What no message may show, longest first: the key, header values, what is behind a scheme there."""
-    secrets = [profile.api_key.get_secret_value()] if profile.api_key else []
-    for name, value in profile.headers.items():
-        secrets.append(value.get_secret_value())
-        if sounds_secret(name):
-            secrets += value.get_secret_value().split()[1:]
-    return tuple(sorted(secrets, key=len, reverse=True))
 
 
 def _headers(profile: ModelProfile) -> dict[str, str]:

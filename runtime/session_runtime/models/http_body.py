@@ -4,14 +4,38 @@ What to leave out because a service refuses it is decided in ``http``.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from session_runtime.models.faults import RefusedError
-from session_runtime.types import JsonObject
+from session_runtime.types import Content, ImagePart, JsonObject, TextPart
 
+IMAGE_NOTE: Final = "[an image, not shown]"
+"""Stands for an image where a service takes none."""
+
+_MESSAGE_FIELD: Final = "message."
+MAX_NAMES: Final = 100
+_MAX_NAME_CHARS: Final = 64
 _NAMES_A_FIELD: Final = frozenset({400, 422})
+_UNKNOWN_FIELD: Final = re.compile(
+    r"(?:\bunknown|unrecogni[sz]ed|unexpected|cannot find field|additional.?propert"
+    r"|\bextra.?(?:forbidden|input|field|param|argument|key|propert)"
+    r"|(?:unsupported|\bno (?:valid|known|such)|not an? (?:valid|known|recogni[sz]ed|supported))"
+    r".?(?:param|field|argument|option|propert|key))(?!\w*.?value)",
+    re.IGNORECASE,
+)
+_UNWELCOME: Final = re.compile(
+    r"\bunsupported|(?:\bnot|n't)\b(?: \w+)? (?:recogni[sz]e|support|allow|permit|accept)",
+    re.IGNORECASE,
+)
+_ABOUT_A_VALUE: Final = re.compile(
+    r"\bvalues?\b|invalid_value|\btoo \w+|must be|at (?:least|most)|exceed|m(?:ax|in)imum"
+    r"|\b(?:greater|less|larger|smaller|above|below|range)\b",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,27 +64,69 @@ class Body:
 
 
 def known_by_name(name: str, *other_words: str) -> OptionalField:
-    """A field that a refusal names, maybe in other words, if the service does not know it."""
+    """A field that a refusal calls unknown, maybe in other words; a wrong value is another thing."""
 
     def refused(refusal: RefusedError) -> bool:
-        return refusal.status in _NAMES_A_FIELD and refusal.names(name, *other_words)
+        return (
+            refusal.status in _NAMES_A_FIELD
+            and refusal.names(name, *other_words)
+            and _calls_unknown(refusal.said)
+        )
 
     return OptionalField(name, refused)
 
 
+def message_fields(names: Iterable[str]) -> tuple[OptionalField, ...]:
+    """Fields of messages that are not ours, for a refusal that names one, whatever it says of it.
+
+    They come from callers and former answers: what one of them meets with says nothing about others,
+    nor about a field of the body with the same name (see ``message_key``). Only the first MAX_NAMES
+    names that are not too long can be refused.
+    """
+    fields: dict[str, OptionalField] = {}
+    for name in names:
+        if len(fields) == MAX_NAMES:
+            break
+        if name not in fields and 0 < len(name) <= _MAX_NAME_CHARS:
+            is_named = partial(_names_in_body, name)
+            fields[name] = OptionalField(message_key(name), is_named, for_good=False)
+    return tuple(fields.values())
+
+
+def message_key(name: str) -> str:
+    """What a field of a message is called among the fields that are left out."""
+    return _MESSAGE_FIELD + name
+
+
+def message_names(left_out: Iterable[str]) -> frozenset[str]:
+    """The names of those fields that are left out of messages."""
+    keys = (key for key in left_out if key.startswith(_MESSAGE_FIELD))
+    return frozenset(key.removeprefix(_MESSAGE_FIELD) for key in keys)
+
+
+def _names_in_body(name: str, refusal: RefusedError) -> bool:
+    return refusal.status in _NAMES_A_FIELD and refusal.names(name)
+
+
+def _calls_unknown(said: str) -> bool:
+    if _UNKNOWN_FIELD.search(said):
+        return True
+    return _UNWELCOME.search(said) is not None and _ABOUT_A_VALUE.search(said) is None
+
+
 def body_bytes(
-    settings: Mapping[str, Any], tools: Iterable[bytes], name: str, items: Sequence[Any]
+    settings: Mapping[str, Any], tools: Iterable[bytes], name: str, items: Iterable[bytes]
 ) -> bytes:
     """The JSON of a whole body, byte for byte the same for the same input (TS-11).
 
-    ``tools``, each serialised, stand before the field ``name`` that holds ``items``. A longer list
+    ``tools`` stand before the field ``name`` that holds ``items``, all of them JSON. A longer list
     begins with the bytes of the shorter one, save its closing bracket; without tools there is no such
     field, as some services refuse an empty list.
     """
     parts = [to_json(settings)[:-1]]
     if listed := b",".join(tools):
         parts.append(b'"tools":[' + listed + b"]")
-    parts.append(to_json({name: items})[1:])
+    parts.append(to_json(name) + b":[" + b",".join(items) + b"]}")
     return b",".join(parts)
 
 
@@ -68,6 +134,18 @@ def to_json(value: object) -> bytes:
     """Compact JSON in UTF-8; half of a surrogate pair, which UTF-8 cannot hold, becomes ``?``."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain)
     return text.encode("utf-8", "replace")
+
+
+def plain_text(content: Content | None) -> str:
+    """The text of a content, its parts joined by line breaks, with a note for each image."""
+    if content is None or isinstance(content, str):
+        return content or ""
+    return "\n".join(part.text if isinstance(part, TextPart) else IMAGE_NOTE for part in content)
+
+
+def has_image(content: Content | None) -> bool:
+    """Whether there is an image in it."""
+    return isinstance(content, tuple) and any(isinstance(part, ImagePart) for part in content)
 
 
 def schema_with_properties(schema: JsonObject) -> JsonObject:

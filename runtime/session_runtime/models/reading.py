@@ -8,15 +8,17 @@ import json
 from collections.abc import Callable
 from typing import Any, Final, Literal, Protocol
 
-from session_runtime.errors import PermanentError
+from session_runtime.errors import PermanentError, TransientError
 from session_runtime.models import faults
 from session_runtime.models.base import OnText
 from session_runtime.models.sse import SseEvent, SseParser
 
 MAX_BODY_BYTES: Final = 32 * 1024 * 1024
+MAX_DOCUMENT_BYTES: Final = 8 * 1024 * 1024
 _DONE: Final = "[DONE]"
 _TYPE: Final = "type"
 _BLANK: Final = b" \t\r\n\xef\xbb\xbf"
+_DOCUMENTS: Final = frozenset({b"{", b"[", b"<"})
 
 
 State = Literal["open", "complete", "over"]
@@ -58,6 +60,7 @@ class ReplyReader:
         assembly: Assembly,
         on_text: OnText,
         max_body_bytes: int = MAX_BODY_BYTES,
+        max_document_bytes: int = MAX_DOCUMENT_BYTES,
     ) -> None:
         self._endpoint = endpoint
         self._content_type = content_type.partition(";")[0].strip().lower()
@@ -65,12 +68,18 @@ class ReplyReader:
         self._on_text = on_text
         self._told = False
         self._max_bytes = max_body_bytes
+        self._max_document_bytes = max_document_bytes
         self._bytes = 0
         self._first_byte = b""
-        self._document: list[bytes] = []
-        self._events = SseParser()
-        self._saw_event = False
+        self._document = bytearray()
+        self._parser = SseParser()
         self._saw_end_mark = False
+        self._count = 0
+
+    @property
+    def events(self) -> int:
+        """How many events with data have come."""
+        return self._count
 
     @property
     def done(self) -> bool:
@@ -85,32 +94,36 @@ class ReplyReader:
     def feed(self, piece: bytes) -> None:
         """Add bytes as they arrived; new text is told at once."""
         self._bytes += len(piece)
-        if self._bytes > self._max_bytes:
-            raise PermanentError(
-                f"the answer of the model at {self._endpoint.base_url} is larger than the "
-                f"{self._max_bytes} bytes that are accepted",
-                code="model.reply_too_large",
-            )
+        self._check_size(self._bytes, self._max_bytes)
         self._first_byte = self._first_byte or piece.lstrip(_BLANK)[:1]
-        if self._first_byte in {b"{", b"[", b"<"}:
-            self._document.append(piece)
+        if self._first_byte in _DOCUMENTS:
+            self._document += piece
+            self._check_size(len(self._document), self._max_document_bytes)
         else:
-            for event in self._events.feed(piece):
+            for event in self._parser.feed(piece):
                 self._add_event(event)
 
     def close(self) -> None:
         """The body ended: the reply is whole, or this raises."""
-        if self._first_byte in {b"{", b"[", b"<"}:
-            self._add_document(b"".join(self._document))
-        else:
-            for event in self._events.close():
-                self._add_event(event)
-            self._check_end()
+        if self._first_byte in _DOCUMENTS:
+            self._add_document(bytes(self._document))
+            return
+        for event in self._parser.close():
+            self._add_last(event)
+        self._check_end()
+
+    def _check_size(self, size: int, most: int) -> None:
+        if size > most:
+            raise PermanentError(
+                f"the answer of the model at {self._endpoint.base_url} is larger than the "
+                f"{most} bytes that are accepted",
+                code="model.reply_too_large",
+            )
 
     def _check_end(self) -> None:
         if self.complete:
             return
-        if self._saw_event or self._content_type == "text/event-stream":
+        if self._count or self._content_type == "text/event-stream":
             raise faults.broken_reply(self._endpoint, "the stream ended in the middle")
         if not self._first_byte:
             raise faults.broken_reply(self._endpoint, "an empty body")
@@ -120,7 +133,7 @@ class ReplyReader:
         data = event.data.strip()
         if self.done or not data:
             return
-        self._saw_event = True
+        self._count += 1
         if data == _DONE:
             self._saw_end_mark = True
             self._assembly.add_end_mark()
@@ -130,6 +143,14 @@ class ReplyReader:
             raise self._fault(chunk)
         if isinstance(chunk, dict):
             self._take(self._assembly.add, {_TYPE: event.type, **chunk})
+
+    def _add_last(self, event: SseEvent) -> None:
+        """Take an event that nothing ended; behind a whole reply half of one does no harm."""
+        try:
+            self._add_event(event)
+        except TransientError:
+            if not self.complete:
+                raise
 
     def _add_document(self, document: bytes) -> None:
         if self._first_byte == b"<":
@@ -144,7 +165,11 @@ class ReplyReader:
         error = _error_in(chunk)
         if error is not None:
             raise self._fault(error)
-        if text := add(chunk):
+        try:
+            text = add(chunk)
+        except RecursionError as error:
+            raise faults.broken_reply(self._endpoint, "JSON that is nested too deeply") from error
+        if text:
             self._told = True
             self._on_text(text)
 

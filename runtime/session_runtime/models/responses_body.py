@@ -6,6 +6,7 @@ What to leave out because a service refuses it, the chain included, is decided i
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 from session_runtime.config.models import ModelProfile
@@ -15,7 +16,9 @@ from session_runtime.models.http_body import (
     Body,
     OptionalField,
     body_bytes,
+    has_image,
     known_by_name,
+    plain_text,
     readable_arguments,
     schema_with_properties,
     to_json,
@@ -36,6 +39,12 @@ _LOST: Final = r"\b(?:response|(?:tool|function)[_ ](?:call|output)\w*)\b"
 _ABOUT_CHAIN: Final = re.compile(
     r"previous[_ ]response|response_not_found|(?<![\w.-])store(?![\w.-])"
     rf"|{_ABSENT}[^\"]{{0,60}}{_LOST}|{_LOST}[^\"]{{0,120}}{_ABSENT}",
+    re.IGNORECASE,
+)
+_ABOUT_OTHER: Final = re.compile(
+    r"\bmodel\b[^\"]{0,60}\bnot (?:exist|found)|model_not_found|invalid schema|invalid_function"
+    r"|api.?key|authenticat|unauthori[sz]|permission|content.?(?:policy|filter)|moderation"
+    r"|max_output_tokens|temperature",
     re.IGNORECASE,
 )
 _ABOUT_REASONING: Final = re.compile(
@@ -86,7 +95,9 @@ class ResponsesBodyWriter:
         if instructions := _instructions(request.messages):
             settings["instructions"] = instructions
         tools = (self._tools.get(spec, request.names.encode(spec.name)) for spec in request.tools)
-        content = body_bytes({**settings, **self._profile.extra_body}, tools, "input", items)
+        content = body_bytes(
+            {**settings, **self._profile.extra_body}, tools, "input", map(to_json, items)
+        )
         return Body(content, tuple(_optional(settings, items, previous, left_out)))
 
     def _settings(self, left_out: Set[str]) -> dict[str, Any]:
@@ -112,24 +123,29 @@ def _optional(
     left_out: Set[str],
 ) -> Iterable[OptionalField]:
     if CHAIN not in left_out:
-        yield OptionalField(
-            CHAIN, lambda refusal: _refuses_chain(refusal, previous), for_good=False
-        )
+        yield OptionalField(CHAIN, partial(_refuses_chain, previous), for_good=False)
     if any(item["type"] == "reasoning" for item in items):
         yield OptionalField(_REASONING, _refuses_reasoning, for_good=False)
     if _INCLUDE in settings:
         yield known_by_name(_INCLUDE, "reasoning.encrypted_content")
     if settings.get(_STORE) is False:
         yield known_by_name(_STORE)
+    if previous is not None:
+        yield OptionalField(CHAIN, _may_refuse_chain, for_good=False)
 
 
-def _refuses_chain(refusal: RefusedError, previous: str | None) -> bool:
+def _refuses_chain(previous: str | None, refusal: RefusedError) -> bool:
     """Services say it by the field, by a lost response, or by a call and an output without each other."""
     if refusal.status not in _REFUSALS:
         return False
     if previous is None:
         return refusal.names(_STORE)
     return refusal.names(previous) or _ABOUT_CHAIN.search(refusal.said) is not None
+
+
+def _may_refuse_chain(refusal: RefusedError) -> bool:
+    """Some services refuse a chain without a word about it: all but a clear other reason counts."""
+    return refusal.status in _REFUSALS and _ABOUT_OTHER.search(refusal.said) is None
 
 
 def _refuses_reasoning(refusal: RefusedError) -> bool:
@@ -150,7 +166,7 @@ def _tool(spec: ToolSpec, wire_name: str) -> bytes:
 
 def _instructions(messages: Iterable[Message]) -> str:
     """All system messages, wherever they stand: a chain does not remember them."""
-    texts = (_text(message.content) for message in messages if message.role == "system")
+    texts = (plain_text(message.content) for message in messages if message.role == "system")
     return "\n\n".join(text for text in texts if text)
 
 
@@ -181,7 +197,7 @@ def _answer(message: Message, names: WireNames, origin: str | None) -> list[dict
     Reasoning that nothing follows is left out: services want to see what it led to.
     """
     places = kept_items(message.extra, origin) if origin is not None else ()
-    text, calls = _text(message.content), [_call(call, names) for call in message.tool_calls]
+    text, calls = plain_text(message.content), [_call(call, names) for call in message.tool_calls]
     pieces = sum(isinstance(place, Said) for place in places)
     items: list[dict[str, Any]] = []
     for place in places:
@@ -220,9 +236,7 @@ def _call(call: ToolCall, names: WireNames) -> dict[str, Any]:
 
 
 def _output(content: Content | None) -> str | list[dict[str, Any]]:
-    if not isinstance(content, tuple) or not any(isinstance(part, ImagePart) for part in content):
-        return _text(content)
-    return _parts(content)
+    return _parts(content) if has_image(content) else plain_text(content)
 
 
 def _parts(content: Content | None) -> list[dict[str, Any]]:
@@ -237,9 +251,3 @@ def _part(part: TextPart | ImagePart) -> dict[str, Any]:
             return {"type": "input_text", "text": text}
         case ImagePart(url, detail):
             return {"type": "input_image", "image_url": url, "detail": detail or "auto"}
-
-
-def _text(content: Content | None) -> str:
-    if content is None or isinstance(content, str):
-        return content or ""
-    return "\n".join(part.text for part in content if isinstance(part, TextPart))

@@ -51,7 +51,8 @@ def keep_items(output: Iterable[Mapping[str, Any]], origin: str) -> JsonObject:
     places = [place for item in output if (place := _place(item)) is not None]
     if not any(isinstance(place, Reasoning) or _has_phase(place) for place in places):
         return {}
-    return {RESPONSES_ITEMS: {"origin": origin, "items": [_to_json(place) for place in places]}}
+    kept = [_to_json(place) for place in places[:_MAX_ITEMS]]
+    return {RESPONSES_ITEMS: {"origin": origin, "items": kept}}
 
 
 def kept_items(extra: JsonObject, origin: str) -> Sequence[Place]:

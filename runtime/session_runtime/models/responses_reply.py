@@ -4,27 +4,34 @@ The response that ends the answer is the truth. What came before it counts where
 some gateways stream everything and leave it out at the end.
 """
 
+import json
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import replace
 from operator import itemgetter
 from typing import Any, Final
 
+from session_runtime.errors import PermanentError
 from session_runtime.models import faults
-from session_runtime.models.base import ModelReply
+from session_runtime.models.base import INCOMPLETE, ModelReply, plain_reason
 from session_runtime.models.call_parts import CallAssembly
 from session_runtime.models.reading import State
 from session_runtime.models.responses_items import keep_items, objects, text_of
 from session_runtime.models.usage import read_usage
 from session_runtime.registry.names import WireNames
 
+MAX_ITEMS: Final = 1_000
+_MAX_ID_CHARS: Final = 1_000
 _STOPPED_EARLY: Final[Mapping[str, str]] = {"max_output_tokens": "length"}
+_CUT_SHORT: Final = frozenset({"length", "content_filter"})
 _NO_ANSWER: Final = frozenset({"failed", "cancelled", "queued", "in_progress"})
+_UNFINISHED: Final = frozenset({"in_progress", "incomplete"})
 
 
 class ResponseAssembly:
     """Gathers one reply; unknown events, items and fields are passed over.
 
-    A field with a wrong type is treated as absent. Error objects never come here.
+    A field with a wrong type is treated as absent. Error objects never come here. An item that is
+    done twice counts once, in its last form. PermanentError for more than MAX_ITEMS items.
     """
 
     def __init__(self, endpoint: faults.Endpoint) -> None:
@@ -32,7 +39,7 @@ class ResponseAssembly:
         self._texts: list[str] = []
         self._pieces = CallAssembly()
         self._call_ids: dict[str, str] = {}
-        self._done: list[tuple[int, dict[str, Any]]] = []
+        self._done: dict[str, tuple[int, dict[str, Any]]] = {}
         self._response: dict[str, Any] | None = None
 
     @property
@@ -47,7 +54,7 @@ class ResponseAssembly:
         response_id = response.get("id")
         if not isinstance(response_id, str) or response.get("store") is False:
             return None
-        return response_id or None
+        return response_id if 0 < len(response_id) <= _MAX_ID_CHARS else None
 
     def add(self, chunk: dict[str, Any]) -> str:
         """Take one event; returns the text it brought."""
@@ -80,12 +87,14 @@ class ResponseAssembly:
     def reply(self, names: WireNames, taken_ids: Set[str], origin: str) -> ModelReply:
         """The reply with canonical names and with ids that are not in ``taken_ids``."""
         response = self._response or {}
-        calls = self._calls().calls(taken_ids)
+        gathered = self._calls()
+        calls = gathered.calls(taken_ids)
+        cut = gathered.unfinished or any(map(_is_unfinished, self._output()))
         return ModelReply(
             text=_joined(self._output()) or _joined(self._done_items()) or "".join(self._texts),
             calls=tuple(replace(call, name=names.decode(call.name)) for call in calls),
             usage=read_usage(response.get("usage")),
-            finish_reason=_finish_reason(response, called=bool(calls)),
+            finish_reason=_finish_reason(response, called=bool(calls), cut=cut),
             extra=keep_items(self._done_items() or self._output(), origin),
         )
 
@@ -100,7 +109,7 @@ class ResponseAssembly:
 
     def _done_items(self) -> list[dict[str, Any]]:
         """The items that were done, in the order of the output."""
-        return [item for _, item in sorted(self._done, key=itemgetter(0))]
+        return [item for _, item in sorted(self._done.values(), key=itemgetter(0))]
 
     def _calls(self) -> CallAssembly:
         """The calls of the response; else of the items that were done or of the pieces, if those are more."""
@@ -119,15 +128,19 @@ class ResponseAssembly:
         item = event.get("item")
         if not isinstance(item, dict) or item.get("type") != "function_call":
             return
+        self._pieces.add_piece({**_call(item), "index": event.get("output_index")})
         item_id, call_id = item.get("id"), item.get("call_id")
         if isinstance(item_id, str) and isinstance(call_id, str):
             self._call_ids[item_id] = call_id
-        self._pieces.add_piece({**_call(item), "index": event.get("output_index")})
+        _check_count(len(self._call_ids))
 
     def _end_item(self, event: Mapping[str, Any]) -> None:
-        index = event.get("output_index")
+        item, index = event.get("item"), event.get("output_index")
+        if not isinstance(item, dict):
+            return
         place = index if isinstance(index, int) else len(self._done)
-        self._done += [(place, item) for item in objects([event.get("item")])]
+        self._done[_identity(item)] = (place, item)
+        _check_count(len(self._done))
 
     def _piece(self, event: Mapping[str, Any], arguments: object) -> dict[str, Any]:
         """Marked by the call that the item's id leads to, else by its place in the output."""
@@ -148,6 +161,24 @@ class ResponseAssembly:
         return text.removeprefix(told) if text.startswith(told) else ""
 
 
+def _check_count(items: int) -> None:
+    if items > MAX_ITEMS:
+        raise PermanentError(
+            f"the model's response holds more than {MAX_ITEMS} items", code="model.reply_too_large"
+        )
+
+
+def _identity(item: Mapping[str, Any]) -> str:
+    """Equal for an item that is done again: by its id and that of its call, else by all it holds."""
+    marks = [item.get(name) for name in ("type", "id", "call_id")] if item.get("id") else item
+    return json.dumps(marks, sort_keys=True)
+
+
+def _is_unfinished(item: Mapping[str, Any]) -> bool:
+    """Whether the service stopped in the middle of this call."""
+    return item.get("type") == "function_call" and str(item.get("status")) in _UNFINISHED
+
+
 def _joined(items: Iterable[Mapping[str, Any]]) -> str:
     return "".join(text_of(item) for item in items if item.get("type") == "message")
 
@@ -166,12 +197,13 @@ def _call(item: Mapping[str, Any]) -> dict[str, Any]:
     return {"id": item.get("call_id"), "function": function}
 
 
-def _finish_reason(response: Mapping[str, Any], *, called: bool) -> str:
+def _finish_reason(response: Mapping[str, Any], *, called: bool, cut: bool) -> str:
     """Why the model stopped, in the words of chat completions."""
     details = response.get("incomplete_details")
     reason = details.get("reason") if isinstance(details, dict) else None
     if isinstance(reason, str):
-        return _STOPPED_EARLY.get(reason, reason)
-    if response.get("status") == "incomplete":
-        return "incomplete"
+        known = _STOPPED_EARLY.get(reason, reason)
+        return INCOMPLETE if called and known not in _CUT_SHORT else plain_reason(known)
+    if cut or response.get("status") == "incomplete":
+        return INCOMPLETE
     return "tool_calls" if called else "stop"

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
+from session_runtime.config.json_faults import json_faults
 from session_runtime.errors import ConfigError, PermanentError, Problem, TransientError
 from session_runtime.models.base import ModelReply, ModelRequest, OnText
 from session_runtime.models.deltas import emit
@@ -22,7 +23,7 @@ _MAX_SHOWN_CHARS: Final = 60
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
 
 
 class ScriptedCall(_Part):
@@ -75,22 +76,21 @@ class Script(_Part):
         return next(matching, self.replies)
 
 
-def read_script(path: Path) -> Script:
-    """Read a script from a JSON file; raises ConfigError that names the file and every fault."""
+def read_script(path: Path, key: str) -> Script:
+    """Read a script from a JSON file that ``key`` of the configuration names.
+
+    Raises ConfigError with every fault, each with the key, the file, and the place in the file.
+    """
     try:
         if path.exists() and not path.is_file():
-            raise ConfigError([Problem("is no plain file", source=str(path))])
+            raise ConfigError([Problem(f"{path} is no plain file", key)])
         return Script.model_validate_json(path.read_bytes())
     except OSError as error:
         reason = error.strerror or str(error)
-        raise ConfigError([Problem(f"cannot be read: {reason}", source=str(path))]) from error
+        raise ConfigError([Problem(f"{path} cannot be read: {reason}", key)]) from error
     except ValidationError as error:
-        raise ConfigError(
-            Problem(
-                fault["msg"], key=".".join(str(step) for step in fault["loc"]), source=str(path)
-            )
-            for fault in error.errors(include_url=False)
-        ) from error
+        faults = json_faults(error, Script)
+        raise ConfigError(Problem(f"{path}: {fault}", key) for fault in faults) from error
 
 
 class ScriptedModel:

@@ -6,7 +6,7 @@ from typing import Final
 
 from session_runtime.errors import PermanentError
 
-MAX_LINE_BYTES: Final = 8 * 1024 * 1024
+MAX_EVENT_BYTES: Final = 8 * 1024 * 1024
 _END_OF_LINE: Final = re.compile(rb"\r\n|\n|\r")
 _BOM: Final = b"\xef\xbb\xbf"
 
@@ -24,17 +24,18 @@ class SseParser:
 
     Lines end in CRLF, LF or CR; comments and unknown fields are skipped; a leading BOM is dropped.
     Unlike a browser it keeps an event that the end of the stream cuts off before its blank line,
-    because many servers forget that line. ``feed`` raises PermanentError for a line longer than
-    ``max_line_bytes``; the size of the whole stream is bounded by whoever reads it.
+    because many servers forget that line. ``feed`` raises PermanentError for a line, or the lines of
+    one event, longer than ``max_event_bytes``; the size of the whole stream is bounded by whoever reads
+    it.
     """
 
-    def __init__(self, max_line_bytes: int = MAX_LINE_BYTES) -> None:
-        self._max_line_bytes = max_line_bytes
-        self._unfinished: list[bytes] = []
-        self._unfinished_bytes = 0
+    def __init__(self, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
+        self._max_event_bytes = max_event_bytes
+        self._unfinished = bytearray()
         self._at_start = True
         self._after_cr = False
         self._data: list[str] = []
+        self._data_bytes = 0
         self._type = ""
 
     def feed(self, piece: bytes) -> list[SseEvent]:
@@ -57,22 +58,23 @@ class SseParser:
         return [*self._line(self._take()), *self._line(b"")]
 
     def _keep(self, part: bytes) -> None:
-        self._unfinished.append(part)
-        self._unfinished_bytes += len(part)
-        if self._unfinished_bytes > self._max_line_bytes:
-            raise PermanentError(
-                f"the model's stream holds a line of more than {self._max_line_bytes} bytes",
-                code="model.reply_too_large",
-            )
+        self._unfinished += part
+        self._check("a line", len(self._unfinished))
 
     def _take(self) -> bytes:
-        line = b"".join(self._unfinished)
+        line = bytes(self._unfinished)
         self._unfinished.clear()
-        self._unfinished_bytes = 0
         if self._at_start:
             self._at_start = False
             return line.removeprefix(_BOM)
         return line
+
+    def _check(self, what: str, size: int) -> None:
+        if size > self._max_event_bytes:
+            raise PermanentError(
+                f"the model's stream holds {what} of more than {self._max_event_bytes} bytes",
+                code="model.reply_too_large",
+            )
 
     def _line(self, line: bytes) -> list[SseEvent]:
         if not line:
@@ -81,11 +83,13 @@ class SseParser:
         text = value.removeprefix(b" ").decode("utf-8", "replace")
         if name == b"data":
             self._data.append(text)
+            self._data_bytes += len(value)
+            self._check("an event", self._data_bytes)
         elif name == b"event":
             self._type = text
         return []
 
     def _dispatch(self) -> list[SseEvent]:
-        data, self._data = self._data, []
+        data, self._data, self._data_bytes = self._data, [], 0
         kind, self._type = self._type, ""
         return [SseEvent("\n".join(data), kind or "message")] if data else []

@@ -5,16 +5,29 @@ How the bytes became chunks, and what an error is, is decided in ``reading``.
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from session_runtime.models import faults
-from session_runtime.models.base import ModelReply
+from session_runtime.models.base import INCOMPLETE, ModelReply, plain_reason
 from session_runtime.models.call_parts import CallAssembly
 from session_runtime.models.extras import message_extra
 from session_runtime.models.reading import State
 from session_runtime.models.usage import read_usage
 from session_runtime.registry.names import WireNames
 from session_runtime.types import JsonObject, Usage
+
+_PLAIN_REASONS: Final = frozenset(
+    {
+        "stop",
+        "tool_calls",
+        "function_call",
+        "tool_use",
+        "end_turn",
+        "eos",
+        "length",
+        "content_filter",
+    }
+)
 
 
 class ReplyAssembly:
@@ -26,8 +39,10 @@ class ReplyAssembly:
     def __init__(self, endpoint: faults.Endpoint) -> None:
         self._endpoint = endpoint
         self._over = False
+        self._streamed = True
         self._texts: list[str] = []
         self._calls = CallAssembly()
+        self._old_calls = CallAssembly()
         self._extra: dict[str, list[Any]] = {}
         self._usage: Usage | None = None
         self._finish_reason: str | None = None
@@ -43,7 +58,7 @@ class ReplyAssembly:
         """Add the one object of an unstreamed answer; returns its text."""
         if "choices" not in document:
             raise faults.not_an_api(self._endpoint, "a JSON object without 'choices'")
-        self._over = True
+        self._over, self._streamed = True, False
         return self.add(document)
 
     def add_end_mark(self) -> None:
@@ -56,7 +71,7 @@ class ReplyAssembly:
         choice = _first_choice(chunk.get("choices"))
         reason = choice.get("finish_reason")
         if isinstance(reason, str) and reason:
-            self._finish_reason = reason
+            self._finish_reason = plain_reason(reason)
         delta, message = choice.get("delta"), choice.get("message")
         if isinstance(delta, dict):
             return self._add_delta(delta)
@@ -65,20 +80,33 @@ class ReplyAssembly:
         return ""
 
     def reply(self, names: WireNames, taken_ids: Set[str]) -> ModelReply:
-        """The reply so far, with canonical names and with ids that are not in ``taken_ids``."""
+        """The reply so far, with canonical names and with ids that are not in ``taken_ids``.
+
+        The older form of a call counts only where no other is: some servers tell a call in both.
+        """
+        gathered = self._old_calls if self._calls.empty else self._calls
         return ModelReply(
             text="".join(self._texts),
             calls=tuple(
-                replace(call, name=names.decode(call.name)) for call in self._calls.calls(taken_ids)
+                replace(call, name=names.decode(call.name)) for call in gathered.calls(taken_ids)
             ),
             usage=self._usage,
-            finish_reason=self._finish_reason,
+            finish_reason=self._reason(gathered),
             extra=_joined_extra(self._extra),
         )
 
+    def _reason(self, gathered: CallAssembly) -> str | None:
+        """Why the model stopped; a call without arguments is whole only if that is beyond doubt (ASK-5)."""
+        reason = self._finish_reason
+        if reason is None:
+            return INCOMPLETE if self._streamed and gathered.unfinished else None
+        plain = reason.casefold() in _PLAIN_REASONS
+        return INCOMPLETE if gathered.without_arguments and not plain else reason
+
     def _is_empty(self) -> bool:
         """Some servers repeat the whole message in a last chunk after having streamed it."""
-        return not self._texts and not self._extra and not self._calls.calls(frozenset())
+        calls_empty = self._calls.empty and self._old_calls.empty
+        return not self._texts and not self._extra and calls_empty
 
     def _add_delta(self, delta: Mapping[str, Any]) -> str:
         for item in _objects(delta.get("tool_calls")):
@@ -93,7 +121,7 @@ class ReplyAssembly:
     def _add_rest(self, fields: Mapping[str, Any]) -> str:
         function_call = fields.get("function_call")
         if isinstance(function_call, dict):
-            self._calls.add_legacy(function_call)
+            self._old_calls.add_legacy(function_call)
         for name, value in message_extra(fields).items():
             self._extra.setdefault(name, []).append(value)
         text = _text(fields.get("content")) or _text(fields.get("refusal"))

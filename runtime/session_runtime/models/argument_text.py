@@ -1,0 +1,72 @@
+"""The text of a call's arguments as it arrives; what it means is decided in ``ask``."""
+
+import re
+from typing import Final
+
+_TOKEN: Final = re.compile(r"""\\(?s:.)?|["{}\[\]]""")
+_DEEPER: Final = frozenset("{[")
+
+
+class ArgumentText:
+    """Text in pieces, and whether its brackets are closed already.
+
+    ``closed`` looks at each character once however often it is asked, and only if it is asked: most
+    services mark well enough what belongs to which call.
+    """
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._brackets = _Brackets()
+        self._counted = 0
+
+    def add(self, piece: str) -> None:
+        """Append a piece; some servers begin with an empty object in place of nothing."""
+        if self._pieces == ["{}"] and piece.lstrip().startswith("{"):
+            self.replace(piece)
+        elif piece:
+            self._pieces.append(piece)
+
+    def replace(self, text: str) -> None:
+        """Take this in place of what has come."""
+        self._pieces = [text] if text else []
+        self._brackets = _Brackets()
+        self._counted = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._pieces)
+
+    def __str__(self) -> str:
+        return "".join(self._pieces)
+
+    @property
+    def closed(self) -> bool:
+        """Whether an object has come to its end, so that more text cannot belong to it."""
+        for piece in self._pieces[self._counted :]:
+            self._brackets.count(piece)
+        self._counted = len(self._pieces)
+        return self._brackets.closed
+
+
+class _Brackets:
+    """Counts brackets, those inside of strings aside."""
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._seen = False
+        self._in_string = False
+        self._in_escape = False
+
+    @property
+    def closed(self) -> bool:
+        return self._seen and self._depth == 0
+
+    def count(self, text: str) -> None:
+        token = ""
+        for found in _TOKEN.finditer(text, int(self._in_escape)):
+            token = found[0]
+            if token == '"':
+                self._in_string = not self._in_string
+            elif not self._in_string and token[0] != "\\":
+                self._seen = True
+                self._depth += 1 if token in _DEEPER else -1
+        self._in_escape = token == "\\"
