@@ -14,9 +14,13 @@ async def test_a_message_is_sent_at_once(run) -> None:
 @pytest.mark.parametrize(
     ("text", "code", "says"),
     [
-        ("", "tool.invalid_arguments", "text: must have at least 1 characters"),
+        ("", "tool.invalid_arguments", "text: must have at least 1 character, has 0"),
         (" \n", "tool.failed", "The message is blank."),
-        ("x" * 10_001, "tool.invalid_arguments", "text: must have at most 10000 characters"),
+        (
+            "x" * 10_001,
+            "tool.invalid_arguments",
+            "text: must have at most 10000 characters, has 10001",
+        ),
     ],
 )
 async def test_a_message_must_say_something_and_is_bounded(

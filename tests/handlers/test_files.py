@@ -1,6 +1,7 @@
 """``files.*`` as a model calls them, on a root that may be written to."""
 
 import json
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from session_runtime.handler import HandlerContext
 from session_runtime.local.scan import Scan
 from session_runtime.services import Services
-from tests.toolbox.file_trees import make_tree, open_docs
+from tests.toolbox.file_trees import ANN, make_tree, open_docs
 
 
 @pytest.fixture
@@ -193,7 +194,7 @@ async def test_a_root_that_is_not_writable_can_only_be_read(
     run, docs: Path, tmp_path: Path
 ) -> None:
     make_tree(tmp_path)
-    files = open_docs(docs, writable=False).of("ann")
+    files = open_docs(docs, writable=False).of(ANN)
     context = HandlerContext(services=Services(files=files))
     read = await run("files.read", context, path="docs/a.txt")
     assert read.content == "docs/a.txt, lines 1 to 1 of 1.\nalpha\n"
@@ -226,3 +227,43 @@ async def test_an_edit_that_would_grow_without_bounds_is_refused_before_it_is_ma
     )
     assert (result.status, result.error_code) == ("error", "files.too_large")
     assert (docs / "a.txt").read_text() == "a" * 100_000
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("files.read", {"line": 900_000, "lines": 2}),
+        ("files.search", {"text": "needle"}),
+    ],
+)
+async def test_a_file_of_nothing_but_lines_is_never_taken_apart_at_once(
+    run, context: HandlerContext, docs: Path, name: str, arguments: dict[str, object]
+) -> None:
+    (docs / "a.txt").write_text("\n" * 1_000_000 + "needle")
+    tracemalloc.start()
+    try:
+        result = await run(name, context, path="docs/a.txt", **arguments)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert result.status == "ok"
+    assert peak < 7_000_000, "a list of its lines would have eight bytes and more for each"
+
+
+@pytest.mark.parametrize(
+    ("line", "lines", "told", "shown"),
+    [
+        (1, 1, "lines 1 to 1 of 3. Go on with line 2.", "one\n"),
+        (2, 5, "lines 2 to 3 of 3.", "\nthree"),
+        (3, 1, "lines 3 to 3 of 3.", "three"),
+    ],
+)
+async def test_the_last_line_counts_without_a_line_end(
+    run, context: HandlerContext, docs: Path, line: int, lines: int, told: str, shown: str
+) -> None:
+    (docs / "a.txt").write_text("one\n\nthree")
+    read = await run("files.read", context, path="docs/a.txt", line=line, lines=lines)
+    assert read.content == f"docs/a.txt, {told}\n{shown}"
+    (docs / "a.txt").write_text("one\n\nthree\n")
+    read = await run("files.read", context, path="docs/a.txt", line=3)
+    assert read.content == "docs/a.txt, lines 3 to 3 of 3.\nthree\n"

@@ -8,7 +8,8 @@ import pytest
 from session_runtime.handler import HandlerContext
 from session_runtime.local.scan import Scan
 from session_runtime.services import Services
-from session_runtime.toolbox.notes import NoteStore, Owner
+from session_runtime.toolbox.notes import NoteStore
+from session_runtime.toolbox.owner import Owner
 
 CREATED = "2023-11-14T22:13:20+00:00"
 

@@ -15,7 +15,9 @@ LIMIT = 500
 def holding(text: str) -> HandlerContext:
     """The context of an ask that kept one result."""
     store = KeptResults(LIMIT)
-    store.keeper(readable=True)(text)
+    place = store.place(readable=True)
+    assert place is not None
+    place.keep(text)
     return HandlerContext(services=Services(results=store))
 
 

@@ -7,8 +7,11 @@ from pathlib import Path
 from session_runtime.config.files import FilesSettings
 from session_runtime.toolbox.files.access import FileRoots, UserFiles
 from session_runtime.toolbox.files.roots import Place, Root
+from session_runtime.toolbox.owner import Owner
 
 SECRET = "the canary's secret"
+ANN = Owner("local", "ann")
+NOBODY = Owner("local", None)
 
 
 def open_docs(
@@ -36,7 +39,7 @@ def make_tree(base: Path) -> UserFiles:
         path = base / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, "utf-8")
-    return open_docs(base / "docs").of("ann")
+    return open_docs(base / "docs").of(ANN)
 
 
 def everything(folder: Path) -> Mapping[str, object]:

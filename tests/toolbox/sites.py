@@ -13,7 +13,7 @@ from session_runtime.config.web import WebSettings
 from session_runtime.errors import ToolError
 from session_runtime.toolbox.web.client import WebClient
 from session_runtime.toolbox.web.lookup import Resolve
-from session_runtime.toolbox.web.reading import open_html_reader
+from session_runtime.toolbox.web.reading import open_page_reader
 
 Answer = Callable[[str], AsyncIterator[bytes]]
 
@@ -102,6 +102,13 @@ def says(body: bytes | str, content_type: str | None = "text/plain", **headers: 
     return answer
 
 
+async def endless(first: bytes, piece: bytes) -> AsyncIterator[bytes]:
+    """An answer that begins with ``first`` and goes on with ``piece`` for ever."""
+    yield first
+    while True:
+        yield piece
+
+
 def routes(answers: Mapping[str, bytes]) -> Answer:
     """One answer per path."""
 
@@ -142,7 +149,7 @@ def client(
     )
     return WebClient(
         settings,
-        open_html_reader(),
+        open_page_reader(),
         context or ssl.create_default_context(),
         look_up or names(site_test=LOOPBACK),
     )

@@ -14,8 +14,9 @@ import pytest
 from session_runtime.errors import ToolError
 from session_runtime.services import FileEntry, Listing
 from session_runtime.toolbox.files.access import UserFiles
+from session_runtime.toolbox.owner import Owner
 from tests.shape.tree import PACKAGE, ROOT
-from tests.toolbox.file_trees import leftovers, make_tree, open_docs
+from tests.toolbox.file_trees import ANN, NOBODY, leftovers, make_tree, open_docs
 
 
 @pytest.fixture
@@ -70,7 +71,7 @@ def test_a_write_protected_file_is_not_replaced(docs: UserFiles, tmp_path: Path)
 
 def test_in_a_root_that_is_not_writable_nothing_is_changed(tmp_path: Path) -> None:
     make_tree(tmp_path)
-    docs = open_docs(tmp_path / "docs", writable=False).of("ann")
+    docs = open_docs(tmp_path / "docs", writable=False).of(ANN)
     told = ("files.read_only", "Files in docs can be read, not changed.")
     assert fault(lambda: docs.write("docs/new.txt", b"x", replace=False)) == told
     assert fault(lambda: docs.change("docs/a.txt", lambda _: b"x")) == told
@@ -79,7 +80,7 @@ def test_in_a_root_that_is_not_writable_nothing_is_changed(tmp_path: Path) -> No
 
 def test_sizes_are_bounded_both_ways(tmp_path: Path) -> None:
     make_tree(tmp_path)
-    docs = open_docs(tmp_path / "docs", max_read_bytes=5, max_write_bytes=6).of("ann")
+    docs = open_docs(tmp_path / "docs", max_read_bytes=5, max_write_bytes=6).of(ANN)
     assert docs.read("docs/sub/b.txt") == b"beta\n"
     assert fault(lambda: docs.read("docs/a.txt")) == (
         "files.too_large",
@@ -152,15 +153,17 @@ def test_changes_of_one_file_wait_for_each_other(tmp_path: Path) -> None:
     def quickly(old: bytes) -> bytes:
         return old + b"two\n"
 
-    first = threading.Thread(target=lambda: opened.of("ann").change("docs/a.txt", slowly))
-    second = threading.Thread(target=lambda: opened.of("bob").change("docs/a.txt", quickly))
+    first = threading.Thread(target=lambda: opened.of(ANN).change("docs/a.txt", slowly))
+    second = threading.Thread(
+        target=lambda: opened.of(Owner("local", "bob")).change("docs/a.txt", quickly)
+    )
     first.start()
     assert started.wait(10)
     second.start()
     go_on.set()
     first.join(10)
     second.join(10)
-    assert opened.of(None).read("docs/a.txt") == b"alpha\none\ntwo\n"
+    assert opened.of(NOBODY).read("docs/a.txt") == b"alpha\none\ntwo\n"
 
 
 @pytest.mark.parametrize("call", ["fsync", "rename"])
@@ -194,10 +197,10 @@ def test_a_write_that_fails_leaves_everything_as_it_was(
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from tests.toolbox.file_trees import open_docs
+from tests.toolbox.file_trees import ANN, open_docs
 
 os.rename = lambda *args, **options: os.kill(os.getpid(), signal.SIGKILL)
-open_docs(Path(sys.argv[1])).of("ann").change("docs/a.txt", lambda old: old * 2)
+open_docs(Path(sys.argv[1])).of(ANN).change("docs/a.txt", lambda old: old * 2)
 """
 
 
@@ -230,7 +233,7 @@ def test_the_empty_path_lists_the_roots_and_a_folder_what_it_holds(
 
 def test_a_long_list_is_cut_and_says_so(tmp_path: Path) -> None:
     make_tree(tmp_path)
-    docs = open_docs(tmp_path / "docs", max_entries=1).of("ann")
+    docs = open_docs(tmp_path / "docs", max_entries=1).of(ANN)
     listing = docs.list("docs")
     assert (len(listing.entries), listing.truncated) == (1, True)
     assert docs.list("docs/sub").truncated is False
@@ -253,7 +256,7 @@ def test_what_cannot_be_opened_is_counted_and_half_written_files_are_not(
 
 def test_each_user_has_an_own_folder_below_a_root_per_user(tmp_path: Path) -> None:
     opened = open_docs(tmp_path, per_user=True)
-    ann, bob = opened.of("ann"), opened.of("../ann")
+    ann, bob = opened.of(ANN), opened.of(Owner("local", "../ann"))
     assert ann.list("docs") == Listing(())
     ann.write("docs/a.txt", b"of ann", replace=False)
     bob.write("docs/a.txt", b"of bob", replace=False)
@@ -262,8 +265,24 @@ def test_each_user_has_an_own_folder_below_a_root_per_user(tmp_path: Path) -> No
     assert fault(lambda: bob.read("docs/ann/a.txt"))[0] == "files.not_found"
 
 
+@pytest.mark.requirement("NET-2b")
+def test_users_of_two_principals_share_no_folder_whatever_they_are_called(tmp_path: Path) -> None:
+    opened = open_docs(tmp_path, per_user=True)
+    owners = [
+        Owner(principal, user)
+        for principal in ("local", "bot", "@bot", "%bot")
+        for user in ("ann", "bot", "@bot", "")
+    ]
+    for owner in owners:
+        opened.of(owner).write("docs/a.txt", repr(owner).encode(), replace=False)
+    for owner in owners:
+        assert opened.of(owner).read("docs/a.txt") == repr(owner).encode()
+        assert [entry.path for entry in opened.of(owner).list("docs").entries] == ["docs/a.txt"]
+    assert (tmp_path / "@bot" / "ann" / "a.txt").exists()
+
+
 def test_who_states_no_user_is_refused_where_users_are_kept_apart(tmp_path: Path) -> None:
-    nobody = open_docs(tmp_path, per_user=True).of(None)
+    nobody = open_docs(tmp_path, per_user=True).of(NOBODY)
     told = (
         "files.no_user",
         "In docs each user has an own folder, and this request states no user.",

@@ -17,7 +17,7 @@ from session_runtime.config.files import FilesSettings
 from session_runtime.errors import ToolError
 from session_runtime.toolbox.files.access import FileRoots, UserFiles
 from session_runtime.toolbox.files.roots import Place, Root
-from tests.toolbox.file_trees import SECRET, everything, make_tree, open_docs
+from tests.toolbox.file_trees import ANN, NOBODY, SECRET, everything, make_tree, open_docs
 
 pytestmark = pytest.mark.requirement("SEC-1")
 
@@ -123,7 +123,7 @@ def test_hard_links_pipes_devices_and_sockets_are_refused_at_once(
 
 def test_what_is_mounted_below_a_root_is_not_entered() -> None:
     top = FileRoots(FilesSettings(), {"top": Root("top", Path("/"), False, False)}, ())
-    files = top.of(None)
+    files = top.of(NOBODY)
     for action in (lambda: files.read("top/proc/self/environ"), lambda: files.list("top/proc")):
         with pytest.raises(ToolError, match="'top/proc' is on another file system than its root"):
             action()
@@ -231,7 +231,7 @@ def test_what_the_runtime_needs_is_refused_even_if_it_is_put_into_a_root_later(
     make_tree(tmp_path)
     state, config = tmp_path / "state", tmp_path / "config.toml"
     protected = (Place("state", state), Place("configuration", config))
-    files = open_docs(tmp_path / "docs", protected=protected).of("ann")
+    files = open_docs(tmp_path / "docs", protected=protected).of(ANN)
     (tmp_path / "docs/kept").mkdir()
     (tmp_path / "docs/kept/a.txt").write_text(SECRET)
     state.symlink_to("docs/kept")
@@ -249,7 +249,7 @@ def test_a_root_that_came_to_belong_to_the_runtime_is_refused_as_a_whole(
     tmp_path: Path, action: Action, now: str
 ) -> None:
     make_tree(tmp_path)
-    files = open_docs(tmp_path / "docs", protected=(Place("state", tmp_path / "state"),)).of("ann")
+    files = open_docs(tmp_path / "docs", protected=(Place("state", tmp_path / "state"),)).of(ANN)
     (tmp_path / "state").symlink_to(now)
     before = everything(tmp_path)
     assert refused(files, action, "docs/sub") == "files.forbidden"

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from session_runtime.errors import ToolError
 from session_runtime.services import Note
-from session_runtime.toolbox.notes import NoteStore, Owner, OwnNotes
+from session_runtime.toolbox.notes import NoteStore, OwnNotes
+from session_runtime.toolbox.owner import Owner
 
 ANN = Owner("local", "ann")
 

@@ -15,15 +15,17 @@ import pytest
 
 from session_runtime.errors import ToolError
 from session_runtime.toolbox import notes_database
-from session_runtime.toolbox.notes import NoteStore, Owner
+from session_runtime.toolbox.notes import NoteStore
 from session_runtime.toolbox.notes_database import MIGRATIONS, migrate
+from session_runtime.toolbox.owner import Owner
 from tests.shape.tree import PACKAGE
 
 ANN = Owner("local", "ann")
 ADD_FOR_EVER = """
 import sys
 from pathlib import Path
-from session_runtime.toolbox.notes import NoteStore, Owner
+from session_runtime.toolbox.notes import NoteStore
+from session_runtime.toolbox.owner import Owner
 
 notes = NoteStore(Path(sys.argv[1]), 10_000, 1000).of(Owner("local", "ann"))
 while True:
@@ -33,7 +35,8 @@ DIE_INSIDE = """
 import os, signal, sys
 from pathlib import Path
 from session_runtime.toolbox import notes
-from session_runtime.toolbox.notes import NoteStore, Owner
+from session_runtime.toolbox.notes import NoteStore
+from session_runtime.toolbox.owner import Owner
 
 def die(text):
     os.kill(os.getpid(), signal.SIGKILL)
@@ -46,7 +49,8 @@ mine.add("lost")
 ADD_TWENTY = """
 import sys
 from pathlib import Path
-from session_runtime.toolbox.notes import NoteStore, Owner
+from session_runtime.toolbox.notes import NoteStore
+from session_runtime.toolbox.owner import Owner
 
 notes = NoteStore(Path(sys.argv[1]), 10_000, 1000, busy_s=60).of(Owner("local", "ann"))
 print(*[notes.add("from a process").id for _ in range(20)])

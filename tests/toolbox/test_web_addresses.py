@@ -1,6 +1,8 @@
 """The public internet ends where private networks, special uses and translations begin."""
 
+import asyncio
 import socket
+import threading
 from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
@@ -9,12 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from session_runtime.errors import ToolError
-from session_runtime.toolbox.web.addresses import Openings, is_public, plain
+from session_runtime.toolbox.web.addresses import Address, Openings, is_public, plain
 from session_runtime.toolbox.web.lookup import (
     MAX_ADDRESSES,
+    MAX_LISTED,
+    MAX_LOOKUPS,
+    Resolver,
     checked_addresses,
     is_own,
-    resolve,
 )
 from tests.toolbox.sites import names
 
@@ -130,6 +134,20 @@ async def test_good_addresses_are_kept_in_order_without_repetition_and_in_bounds
     assert len(await checked_addresses("y.test", known, NOTHING_OPEN)) == MAX_ADDRESSES
 
 
+async def test_of_a_name_for_thousands_of_addresses_only_the_first_are_looked_at() -> None:
+    looked_at = 0
+
+    class Counted(Openings):
+        def __contains__(self, address: Address) -> bool:
+            nonlocal looked_at
+            looked_at += 1
+            return True
+
+    many = " ".join(str(IPv4Address(number)) for number in range(1, 5000))
+    await checked_addresses("x.test", names(x_test=many), Counted(()))
+    assert looked_at == MAX_LISTED
+
+
 async def test_a_numeric_host_is_not_looked_up() -> None:
     async def never(name: str) -> Sequence[str]:
         raise AssertionError(name)
@@ -155,14 +173,43 @@ async def test_an_address_of_this_machine_is_refused_even_if_it_is_public(
 
     monkeypatch.setattr("session_runtime.toolbox.web.lookup.socket.socket", Probe)
     with pytest.raises(ToolError, match="no address on the public internet"):
-        await checked_addresses("1.1.1.1", resolve, NOTHING_OPEN)
-    await checked_addresses("1.0.0.1", resolve, NOTHING_OPEN)
+        await checked_addresses("1.1.1.1", Resolver(), NOTHING_OPEN)
+    await checked_addresses("1.0.0.1", Resolver(), NOTHING_OPEN)
 
 
 async def test_the_system_knows_where_localhost_is() -> None:
-    assert set(await resolve("localhost")) <= {"127.0.0.1", "::1"}
+    assert set(await Resolver()("localhost")) <= {"127.0.0.1", "::1"}
 
 
 async def test_a_name_that_no_resolver_takes_has_no_address() -> None:
     with pytest.raises(ToolError, match="no address on the public internet"):
-        await checked_addresses("a" * 64 + ".test", resolve, NOTHING_OPEN)
+        await checked_addresses("a" * 64 + ".test", Resolver(), NOTHING_OPEN)
+
+
+async def test_a_silent_name_server_keeps_only_so_many_threads_however_often_callers_give_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    silence = threading.Event()
+    asked: list[str] = []
+
+    def getaddrinfo(name: str, *_: object, **__: object) -> list[object]:
+        asked.append(name)
+        silence.wait()
+        raise socket.gaierror
+
+    monkeypatch.setattr("session_runtime.toolbox.web.lookup.socket.getaddrinfo", getaddrinfo)
+    resolver = Resolver()
+    lookups = [asyncio.create_task(resolver(f"{number}.test")) for number in range(MAX_LOOKUPS)]
+    while len(asked) < MAX_LOOKUPS:  # noqa: ASYNC110 - threads have no event of the loop
+        await asyncio.sleep(0)
+    for lookup in lookups:
+        lookup.cancel()
+    await asyncio.wait(lookups)
+    further = asyncio.create_task(resolver("further.test"))
+    for _ in range(1000):
+        await asyncio.sleep(0)
+    assert "further.test" not in asked
+    silence.set()
+    with pytest.raises(socket.gaierror):
+        await further
+    assert asked[-1] == "further.test"

@@ -10,7 +10,18 @@ import pytest
 
 from session_runtime.errors import ToolError
 from session_runtime.services import Fetched
-from tests.toolbox.sites import LOOPBACK, client, names, page, refusal, routes, says, site, to
+from tests.toolbox.sites import (
+    LOOPBACK,
+    client,
+    endless,
+    names,
+    page,
+    refusal,
+    routes,
+    says,
+    site,
+    to,
+)
 
 pytestmark = pytest.mark.requirement("SEC-2")
 
@@ -226,26 +237,10 @@ async def test_a_decompression_bomb_stops_at_the_limit() -> None:
     assert peak < 4 * len(bomb), "a second copy of the bomb is the server's"
 
 
-async def _endless(first: bytes, piece: bytes) -> AsyncIterator[bytes]:
-    yield first
-    while True:
-        yield piece
-
-
 async def test_an_endless_page_is_cut() -> None:
-    async with site(lambda _: _endless(b"HTTP/1.1 200 OK\r\n\r\n", b"x" * 1000)) as served:
+    async with site(lambda _: endless(b"HTTP/1.1 200 OK\r\n\r\n", b"x" * 1000)) as served:
         fetched = await client(served, max_bytes=10_500).fetch(served.url())
     assert (fetched.body, fetched.truncated) == (b"x" * 10_500, True)
-
-
-@pytest.mark.parametrize(
-    "line", [b"X-Header: value\r\n", b"x" * 1000, b"Set-Cookie: a=b\r\n" * 100]
-)
-async def test_an_endless_head_is_no_answer(line: bytes) -> None:
-    async with site(lambda _: _endless(b"HTTP/1.1 200 OK\r\n", line)) as served:
-        assert "did not answer as a web server does" in await refusal(
-            client(served), served.url(), "web.unreachable"
-        )
 
 
 @pytest.mark.parametrize(
@@ -274,24 +269,6 @@ async def test_a_resolver_that_falls_silent_is_left_when_the_time_is_up() -> Non
 
     web = client(look_up=silent, timeout_s=0.2, ports=(80,))
     await refusal(web, "http://site.test/", "web.timeout")
-
-
-@pytest.mark.parametrize(
-    "sent",
-    [
-        b"",
-        b"220 mail.example ESMTP\r\n",
-        b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort",
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
-        b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
-    ],
-)
-async def test_what_is_no_http_is_told_as_such(sent: bytes) -> None:
-    async def answer(head: str) -> AsyncIterator[bytes]:
-        yield sent
-
-    async with site(answer) as served:
-        await refusal(client(served), served.url(), "web.unreachable")
 
 
 async def test_a_closed_port_is_told_as_such() -> None:

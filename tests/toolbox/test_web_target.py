@@ -87,6 +87,10 @@ def test_addresses_that_can_be_read(text: str, target: Target, url: str) -> None
         ("http://127.1", "its host is a number"),
         ("http://0177.0.0.1", "not written as one"),
         ("http://[fe80::1%25eth0]", "a network card"),
+        ("http://[fe80::1%25ü]", "not written as one"),
+        ("http://a.org:0", "its port is no number from 1 to 65535"),
+        ("http://a.org:65536", "its port is no number from 1 to 65535"),
+        ("http://a.org:-1", "its port is no number from 1 to 65535"),
         ("http://a.org/" + "x" * MAX_URL_CHARS, f"longer than {MAX_URL_CHARS} characters"),
     ],
 )
@@ -134,18 +138,42 @@ def test_a_host_that_the_system_takes_for_a_number_is_refused_or_plain(text: str
     assert str(IPv4Address(packed)) == target.host
 
 
-@given(st.text(max_size=80))
+# Text of any kind, and text of the characters that parts of addresses begin and end with.
+ANY = st.text(max_size=80) | st.text(
+    "a1.:/?#[]@%\\-_xX é。１٣\u200d\u00ad\ud800\t\r\0", max_size=20
+)
+ORIGINS = st.sampled_from(
+    [
+        "http://a.org/x/y?z",
+        "http://[2606:4700::1]:8443/a",
+        "http://a.org//b",
+        "http://a.org/" + "é" * 3980,
+    ]
+)
+
+
+@given(ANY)
 def test_any_text_is_an_address_or_a_reason(text: str) -> None:
-    for attempt in (text, f"http://{text}", f"https://a.org{text}"):
+    for attempt in (text, f"http://{text}", f"http://[{text}", f"https://a.org{text}"):
         target = parsed(attempt)
-        assert target is None or (target.url.isascii() and target.url.isprintable())
+        if target is not None:
+            assert 0 < target.port < 65536
+            assert target.url.isascii()
+            assert target.url.isprintable()
 
 
-@given(st.text(max_size=80))
-def test_any_text_redirects_somewhere_or_nowhere(location: str) -> None:
-    origin = parse_target("http://a.org/x/y?z")
-    target = unless_refused(lambda: redirected(origin, location))
-    assert target is None or target.scheme in ("http", "https")
+@given(ORIGINS, ANY)
+def test_any_text_redirects_somewhere_or_nowhere(origin: str, text: str) -> None:
+    for location in (text, f"//{text}", f"//[{text}", f"http://{text}", f"http:////{text}"):
+        target = unless_refused(lambda at=location: redirected(parse_target(origin), at))
+        assert target is None or (target.scheme in ("http", "https") and 0 < target.port < 65536)
+
+
+@pytest.mark.parametrize("location", ["http:////[x", "//[::1", "http:////x[_a]。。:["])
+def test_a_redirect_to_what_is_no_address_is_told_as_one(location: str) -> None:
+    with pytest.raises(ToolError, match="redirects to something that is no address") as caught:
+        redirected(parse_target("http://a.org/"), location)
+    assert caught.value.code == "web.invalid_url"
 
 
 @pytest.mark.parametrize("host", ["[::ffff:127.0.0.1]", "[::ffff:7f00:1]"])

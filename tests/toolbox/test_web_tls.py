@@ -1,5 +1,7 @@
 """Over TLS, the certificate has to be that of the name, whatever address was connected to."""
 
+import asyncio
+import gc
 import ssl
 from collections.abc import AsyncIterator
 
@@ -80,3 +82,28 @@ async def test_a_redirect_from_http_to_https_is_followed() -> None:
             web = client(served, plain, context=of_client())
             fetched = await web.fetch(plain.url("/", "site.test"))
     assert fetched.body == b"safe"
+
+
+async def test_a_read_that_is_cancelled_in_the_handshake_closes_its_connection_at_once() -> None:
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+        begun.set()
+        await reader.read()
+        ended.set()
+        writer.close()
+
+    server = await asyncio.start_server(silent, LOOPBACK, 0)
+    port = server.sockets[0].getsockname()[1]
+    web = client(context=of_client(), ports=(port,))
+    reading = asyncio.create_task(web.fetch(f"https://{LOOPBACK}:{port}/"))
+    gc.disable()  # which would close it some time
+    try:
+        async with server, asyncio.timeout(5):
+            await begun.wait()
+            reading.cancel()
+            await asyncio.wait([reading])
+            await ended.wait()
+    finally:
+        gc.enable()

@@ -46,7 +46,7 @@ class Search:
             content = self._text(file)
             if content is None or wanted not in (content.casefold() if ignore_case else content):
                 continue
-            for number, line in enumerate(content.split("\n"), 1):
+            for number, line in enumerate(each_line(content), 1):
                 if wanted in (line.casefold() if ignore_case else line):
                     yield {"path": file, "line": number, "text": line.strip()[:LINE_CHARS]}
 
@@ -104,3 +104,12 @@ class Search:
             or self._bytes >= MAX_BYTES
             or time.monotonic() >= self._until
         )
+
+
+def each_line(text: str) -> Iterator[str]:
+    """The lines of ``text``, one at a time: a list of them would hold up other threads."""
+    at = 0
+    while (end := text.find("\n", at)) >= 0:
+        yield text[at:end]
+        at = end + 1
+    yield text[at:]

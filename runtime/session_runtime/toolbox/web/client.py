@@ -17,8 +17,8 @@ from session_runtime.services import Fetched, WebPage
 from session_runtime.toolbox.web.addresses import Openings
 from session_runtime.toolbox.web.body import read_body
 from session_runtime.toolbox.web.exchange import Answer, exchange
-from session_runtime.toolbox.web.lookup import Resolve, checked_addresses, resolve
-from session_runtime.toolbox.web.reading import HtmlReader, open_html_reader, read_page
+from session_runtime.toolbox.web.lookup import Resolve, Resolver, checked_addresses
+from session_runtime.toolbox.web.reading import MOST_CHARS, PageReader, open_page_reader, read_page
 from session_runtime.toolbox.web.target import Target, check_port, parse_target, redirected
 
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
@@ -32,20 +32,20 @@ _UNKNOWN_TYPE: Final = "application/octet-stream"
 class WebClient:
     """The public internet as ``Web`` offers it; one for all asks of a configuration.
 
-    ``context`` decides which certificates are good, ``look_up`` where names lead.
+    ``context`` decides which certificates are good, ``look_up`` where names lead: by itself, the system.
     """
 
     def __init__(
         self,
         settings: WebSettings,
-        reader: HtmlReader,
+        reader: PageReader,
         context: ssl.SSLContext,
-        look_up: Resolve = resolve,
+        look_up: Resolve | None = None,
     ) -> None:
         self._settings = settings
         self._reader = reader
         self._context = context
-        self._look_up = look_up
+        self._look_up = look_up or Resolver()
         self._allowed = Patterns(settings.allow_hosts or ("*",))
         self._denied = Patterns(settings.deny_hosts)
         self._openings = Openings(settings.allow_networks)
@@ -62,7 +62,7 @@ class WebClient:
             fetched = await self._follow(parse_target(url))
             if not 200 <= fetched.status < 300:
                 raise ToolError(_status(fetched), code="web.status")
-            max_chars = self._settings.max_bytes
+            max_chars = min(self._settings.max_bytes, MOST_CHARS)
             return await read_page(fetched, self._reader, links=links, max_chars=max_chars)
 
     @asynccontextmanager
@@ -122,7 +122,7 @@ def open_web(settings: WebSettings) -> WebClient | None:
     """The client for a configuration, None if it is off; ConfigError if the HTML parser is missing."""
     if not settings.enabled:
         return None
-    return WebClient(settings, open_html_reader(), httpx2.create_ssl_context())
+    return WebClient(settings, open_page_reader(), httpx2.create_ssl_context())
 
 
 def _status(fetched: Fetched) -> str:

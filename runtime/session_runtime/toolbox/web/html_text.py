@@ -1,12 +1,5 @@
-"""From HTML to text that reads well: a program, so that a hostile page has a process of its own.
+"""From HTML to text that reads well; it takes place in the process of ``page_text`` alone."""
 
-Who starts it and how long it may take is decided in ``reading``. It is started without the package
-on its path, and imports the standard library and the HTML parser alone.
-"""
-
-import json
-import resource
-import sys
 from collections.abc import Iterator
 from typing import Final
 from urllib.parse import urljoin
@@ -14,9 +7,6 @@ from urllib.parse import urljoin
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 MAX_TITLE_CHARS: Final = 300
-
-_CPU_S: Final = 30
-_MEMORY_BYTES: Final = 1024**3
 
 _UNSEEN: Final = frozenset(
     "script style noscript template iframe frameset object embed svg math canvas audio video head button "
@@ -250,24 +240,3 @@ def is_hidden(node: LexborNode, skipped: frozenset[str]) -> bool:
         return True
     style = "".join((attributes.get("style") or "").lower().split())
     return "display:none" in style or "visibility:hidden" in style
-
-
-def _limit_process() -> None:
-    """Bound time and memory from within, in case that whoever started this cannot."""
-    for which, most in ((resource.RLIMIT_CPU, _CPU_S), (resource.RLIMIT_AS, _MEMORY_BYTES)):
-        _, hard = resource.getrlimit(which)
-        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(which, (most, most))
-
-
-def main() -> None:
-    """Read what is asked as one line of JSON and the page after it; answer in JSON."""
-    _limit_process()
-    asked = json.loads(sys.stdin.buffer.readline())
-    html = sys.stdin.buffer.read().decode("utf-8")
-    page = Page(html, asked["base"], asked["limit"])
-    sys.stdout.write(json.dumps({"title": page.title(), "text": page.text()}))
-
-
-if __name__ == "__main__":
-    main()

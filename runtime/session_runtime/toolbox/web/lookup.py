@@ -3,6 +3,7 @@
 Which addresses are public is decided in ``addresses``.
 """
 
+import asyncio
 import ipaddress
 import socket
 from collections.abc import Awaitable, Callable, Sequence
@@ -14,23 +15,48 @@ from session_runtime.threads import in_thread
 from session_runtime.toolbox.web.addresses import Address, Openings, is_public, plain
 
 MAX_ADDRESSES: Final = 4
+MAX_LISTED: Final = 64
+MAX_LOOKUPS: Final = 16
 
 Resolve = Callable[[str], Awaitable[Sequence[str]]]
 """From a name to its addresses as text, best first; OSError or UnicodeError if it has none."""
 
 
-async def resolve(name: str) -> Sequence[str]:
-    """Ask the system's resolver, in a thread that a silent name server may keep as long as it likes."""
-    found = await in_thread(
-        f"look up {name}", partial(socket.getaddrinfo, name, None, type=socket.SOCK_STREAM)
-    )
-    return tuple(str(place[0]) for *_, place in found)
+class Resolver:
+    """The system's resolver, in at most MAX_LOOKUPS threads at once.
+
+    A silent name server may keep each as long as it likes, and also when nobody waits any more.
+    """
+
+    def __init__(self) -> None:
+        self._places = asyncio.Semaphore(MAX_LOOKUPS)
+
+    async def __call__(self, name: str) -> Sequence[str]:
+        """Give the addresses of a name, when a thread is free."""
+        await self._places.acquire()
+        try:
+            found = in_thread(f"look up {name}", partial(_found, name))
+        except RuntimeError:  # the system gives no thread
+            self._places.release()
+            raise
+        found.add_done_callback(self._free)
+        return await asyncio.shield(found)  # a thread that is not waited for keeps its place
+
+    def _free(self, found: asyncio.Future[Sequence[str]]) -> None:
+        self._places.release()
+        found.exception()  # if nobody waited for it, nobody misses it
+
+
+def _found(name: str) -> Sequence[str]:
+    places = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+    return tuple(str(place[0]) for *_, place in places)
 
 
 async def checked_addresses(host: str, resolve: Resolve, openings: Openings) -> tuple[Address, ...]:
     """Look a host up once, and give its addresses if all of them may be connected to.
 
-    One that may not spoils the others: a name for both kinds is somebody's attempt to get inside.
+    One that may not spoils the others: a name for both kinds is somebody's attempt to get inside. What a
+    name server lists beyond MAX_LISTED is not looked at, and never connected to.
     ToolError ``web.refused`` has the same words for a name that leads inside and for one that does not
     exist, so that nobody can find out what there is inside.
     """
@@ -51,7 +77,7 @@ async def _addresses(host: str, resolve: Resolve) -> list[Address]:
     try:
         return [ipaddress.ip_address(host)]
     except ValueError:
-        return [ipaddress.ip_address(text) for text in await resolve(host)]
+        return [ipaddress.ip_address(text) for text in (await resolve(host))[:MAX_LISTED]]
 
 
 def _may_be_read(address: Address) -> bool:

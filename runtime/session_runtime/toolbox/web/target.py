@@ -5,7 +5,8 @@ Only the form is judged here; where a host leads is found out in ``lookup``.
 
 import ipaddress
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,6 +18,7 @@ from session_runtime.toolbox.web.addresses import plain
 MAX_URL_CHARS: Final = 4000
 
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+_PORTS: Final = range(1, 65536)
 _LABEL: Final = re.compile(r"[a-z0-9_-]{1,63}")
 _NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _MAX_NAME_CHARS: Final = 253
@@ -48,16 +50,14 @@ class Target:
 
 def parse_target(text: str) -> Target:
     """Read an absolute address; ToolError ``web.invalid_url`` says what is wrong with it."""
-    return _target(_url(text.strip()))
+    with _otherwise("it is not written as one, for example https://example.org/page"):
+        return _target(_url(text.strip()))
 
 
 def redirected(origin: Target, location: str) -> Target:
     """Where ``origin`` sends its reader on; ToolError if that is no address or less safe."""
-    base = httpx2.URL(origin.url)
-    try:
-        target = _target(base.join(_url(location)))
-    except httpx2.InvalidURL:
-        raise _invalid("it redirects to something that is no address") from None
+    with _otherwise("it redirects to something that is no address"):
+        target = _target(httpx2.URL(origin.url).join(_url(location)))
     if origin.scheme == "https" and target.scheme == "http":
         raise ToolError(
             f"{origin.host} redirects from https to http, which is not followed. If that is fine, read "
@@ -77,13 +77,19 @@ def check_port(target: Target, ports: Collection[int]) -> None:
         )
 
 
+@contextmanager
+def _otherwise(why: str) -> Iterator[None]:
+    """Tell ``why`` for all that the parsers below raise: of addresses, of bytes, of IDNA and of IPv6."""
+    try:
+        yield
+    except (httpx2.InvalidURL, ValueError):
+        raise _invalid(why) from None
+
+
 def _url(text: str) -> httpx2.URL:
     if len(text) > MAX_URL_CHARS:
         raise _invalid(f"it is longer than {MAX_URL_CHARS} characters")
-    try:
-        return httpx2.URL(text)
-    except (httpx2.InvalidURL, ValueError):
-        raise _invalid("it is not written as one, for example https://example.org/page") from None
+    return httpx2.URL(text)
 
 
 def _target(url: httpx2.URL) -> Target:
@@ -92,6 +98,8 @@ def _target(url: httpx2.URL) -> Target:
     if url.userinfo:
         raise _invalid("it holds a name or password before an @; leave that out")
     port = _DEFAULT_PORTS[url.scheme] if url.port is None else url.port
+    if port not in _PORTS:
+        raise _invalid("its port is no number from 1 to 65535")
     return Target(url.scheme, _host(url), port, url.raw_path)
 
 
