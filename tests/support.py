@@ -11,6 +11,8 @@ from typing import Any
 
 from session_runtime import AskEvent, AskRequest, AskResult, Runtime
 from session_runtime.config.handlers import HandlersSettings
+from session_runtime.config.snapshot import ConfigSnapshot
+from session_runtime.generation import GenerationBuilder
 from session_runtime.local.scan import Scan, scan
 
 ECHO = "def execute(args, context):\n    return {'got': args}\n"
@@ -24,6 +26,11 @@ async def execute(args, context):
     finally:
         context.resources["cancelled"].append(context.call_id)
 """
+
+
+async def put_in_force(snapshot: ConfigSnapshot, builder: GenerationBuilder) -> None:
+    """Prepare a generation and commit it."""
+    (await builder.prepare(snapshot)).commit()
 
 
 def write_handler(
@@ -112,8 +119,9 @@ def chat_profile(base_url: str, **extra: object) -> str:
 
 @asynccontextmanager
 async def opened(folder: Path, text: str, **options: Any) -> AsyncIterator[Runtime]:
-    """Open a runtime on a configuration text, shielded from this process's environment."""
-    async with Runtime.open(write_config(folder, text), env={}, **options) as runtime:
+    """Open a runtime on a configuration text, shielded from this process's environment and unwatched."""
+    options = {"env": {}, "watch": False, **options}
+    async with Runtime.open(write_config(folder, text), **options) as runtime:
         yield runtime
 
 

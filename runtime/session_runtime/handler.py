@@ -7,13 +7,13 @@ cannot do what was asked.
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from session_runtime.errors import ToolError
 from session_runtime.services import Files, Notes, Results, Services, Web
-from session_runtime.types import Identity, JsonObject, nothing
+from session_runtime.types import LOCAL, Identity, JsonObject, nothing
 
 __all__ = ["HandlerContext", "Identity", "Image", "Table", "ToolError"]
 
@@ -26,13 +26,16 @@ _IMAGE_TYPE = re.compile(r"image/[a-z0-9][a-z0-9.+-]{0,60}")
 class Table:
     """A result of rows with the same columns; every row has a cell of JSON data for each column.
 
-    The model gets the names of the columns once. ValueError for a row of another length.
+    The model gets the names of the columns once. ValueError for a row of another length, TypeError for
+    rows that can be read only once.
     """
 
     columns: Sequence[str]
     rows: Sequence[Sequence[Any]]
 
     def __post_init__(self) -> None:
+        if isinstance(self.rows, Iterator):
+            raise TypeError(f"rows of a Table must be a list, not a {type(self.rows).__name__}")
         width = len(self.columns)
         for number, row in enumerate(self.rows):
             if len(row) != width:
@@ -76,8 +79,8 @@ class HandlerContext:
     ``idempotency_key`` is the same for every attempt of one call; ``resources`` are objects that the
     embedding program handed to the runtime (a database pool, a bot client); ``conversation`` and
     ``metadata`` are the caller's, as given; ``services`` are what the runtime offers, reached through
-    ``files``, ``web``, ``notes`` and ``results``. ``emit_message`` and ``progress`` may be called from any
-    thread.
+    ``files``, ``web``, ``notes`` and ``results``; ``principal`` is the name of who asked for ``identity``.
+    ``emit_message`` and ``progress`` may be called from any thread.
     """
 
     identity: Identity = field(default_factory=Identity)
@@ -91,6 +94,7 @@ class HandlerContext:
     on_progress: ProgressSink = _no_progress
     on_message: Callable[[str], None] = _no_message
     services: Services = field(default_factory=Services)
+    principal: str = LOCAL.name
 
     @property
     def files(self) -> Files:

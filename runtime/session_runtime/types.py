@@ -3,10 +3,10 @@
 How they look as JSON is decided in ``wire``; how an ask produces them, in ``ask``.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Final, Literal
 
 JsonObject = Mapping[str, Any]
 NOTHING: JsonObject = MappingProxyType({})
@@ -14,6 +14,7 @@ NOTHING: JsonObject = MappingProxyType({})
 Role = Literal["system", "user", "assistant", "tool"]
 ToolStatus = Literal["ok", "error", "refused", "skipped"]
 Outcome = Literal["answered", "ended", "limit", "needs_confirmation", "cancelled", "failed"]
+AskState = Literal["starting", "model", "tools"]
 
 
 def nothing() -> JsonObject:
@@ -32,6 +33,25 @@ class Identity:
     roles: frozenset[str] | None = None
     channel: str | None = None
     group: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Who calls, as the daemon knows it and not as a request says (NET-2).
+
+    ``identity`` is what it is by itself, and with that the most it may do, whomever it acts for; None
+    sets no such bound. A bounded one acts for the users that ``act_for`` contains. ``admin`` is for what
+    concerns the daemon instead of an ask.
+    """
+
+    name: str
+    identity: Identity | None = None
+    act_for: Container[str] = ()
+    admin: bool = False
+
+
+LOCAL: Final = Principal("local", admin=True)
+"""The embedding program, and whoever calls a daemon without keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +161,8 @@ class AskRequest:
 
     ``history`` is earlier conversation, oldest first; ``instructions`` are added to the configured
     system prompt; ``model`` names a profile; ``deadline_s`` can only shorten the configured limit;
-    ``silent`` suppresses notices in mode ``clean``.
+    ``silent`` suppresses notices in mode ``clean``. ``principal`` is set by the door that let the caller
+    in, never by what the caller sent.
     """
 
     text: str | None = None
@@ -154,6 +175,7 @@ class AskRequest:
     deadline_s: float | None = None
     metadata: JsonObject = field(default_factory=nothing)
     silent: bool = False
+    principal: Principal = LOCAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +196,28 @@ class AskResult:
     loaded_tools: tuple[str, ...] = ()
     generation: int = 0
     error: ErrorInfo | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningAsk:
+    """An ask that has not ended, as operators see it (REL-9).
+
+    ``started`` is in seconds since 1970. ``model`` is the profile that answers now; ``steps`` and
+    ``tool_calls`` were begun so far. ``state`` is what it waits for: before the first turn it is
+    ``starting``, which includes prefetch. ``cancelling`` says that it was told to end.
+    """
+
+    ask_id: str
+    started: float
+    age_s: float
+    generation: int
+    model: str
+    user: str | None
+    principal: str
+    steps: int
+    tool_calls: int
+    state: AskState
+    cancelling: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,6 +22,14 @@ def test_a_message_cannot_start_a_line_or_speak_to_the_terminal() -> None:
 
 
 @pytest.mark.requirement("SEC-4a")
+def test_the_message_of_an_exception_cannot_speak_to_the_terminal_either() -> None:
+    told = record("it failed")
+    error = ValueError(EVIL)
+    told.exc_info = (ValueError, error, None)
+    assert TextLines().format(told).replace("\n", "").isprintable()
+
+
+@pytest.mark.requirement("SEC-4a")
 def test_as_json_it_is_one_line_with_its_parts() -> None:
     line = JsonLines().format(record(EVIL))
     assert "\n" not in line

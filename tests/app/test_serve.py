@@ -1,11 +1,14 @@
 """What the daemon takes hold of before it serves."""
 
+import asyncio
 import socket
 from pathlib import Path
 
 import pytest
 
-from session_runtime.app.serve import bound, locked
+from session_runtime.app.serve import _give_signs_of_life, _reload_when_told, bound, locked
+from session_runtime.app.signals import Signals
+from session_runtime.config.receipt import Receipt, Trigger
 from session_runtime.errors import StartError
 
 
@@ -41,3 +44,81 @@ def test_a_port_in_use_is_named_with_the_way_out() -> None:
 def test_a_bound_socket_listens() -> None:
     with bound("127.0.0.1", 0) as sock, socket.create_connection(sock.getsockname()) as client:
         assert client.getpeername() == sock.getsockname()
+
+
+class Alive:
+    """A runtime whose edits are noticed now and then, and a service manager that counts."""
+
+    watchdog_s = 0.0002
+
+    def __init__(self, *watched: bool) -> None:
+        self._watched = list(watched)
+        self.signs = 0
+        self.asked = asyncio.Event()
+
+    @property
+    def watched(self) -> bool:
+        if len(self._watched) == 1:
+            self.asked.set()
+        return self._watched.pop(0)
+
+    def alive(self) -> None:
+        self.signs += 1
+
+
+@pytest.mark.requirement("REL-8b")
+async def test_no_sign_of_life_is_given_while_edits_are_not_noticed() -> None:
+    one = Alive(True, False, False, True, False)
+    giving = asyncio.create_task(_give_signs_of_life(one, one))  # type: ignore[arg-type]
+    await one.asked.wait()
+    giving.cancel()
+    assert one.signs == 2
+
+
+@pytest.mark.requirement("REL-8b")
+async def test_nobody_is_told_who_does_not_wait_for_it() -> None:
+    one = Alive()
+    one.watchdog_s = None  # type: ignore[assignment]
+    await _give_signs_of_life(one, one)  # type: ignore[arg-type]
+    assert one.signs == 0
+
+
+class Faulty:
+    """A configuration whose first reload fails by a fault of ours, and a service manager that notes."""
+
+    def __init__(self) -> None:
+        self.live = self
+        self.said: asyncio.Queue[str] = asyncio.Queue()
+        self.attempts = 0
+
+    async def reload(self, trigger: Trigger) -> Receipt:
+        self.attempts += 1
+        if self.attempts == 1:
+            raise RuntimeError("a fault of ours")
+        return Receipt(2, 0.0, trigger, "unchanged", "d", 1, 0.0)
+
+    def reloading(self) -> None:
+        self.said.put_nowait("reloading")
+
+    def ready(self, status: str) -> None:
+        self.said.put_nowait(status)
+
+
+@pytest.mark.requirement("REL-8b")
+async def test_a_fault_during_a_reload_by_signal_does_not_end_what_serves(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    one, signals = Faulty(), Signals()
+    working = asyncio.create_task(
+        _reload_when_told(one, signals, one)  # type: ignore[arg-type]
+    )
+    said = []
+    for _ in range(2):
+        signals.reload.set()
+        said += [await one.said.get(), await one.said.get()]
+    working.cancel()
+    assert said == [
+        *("reloading", "reloading failed; the log has the reason"),
+        *("reloading", "configuration unchanged (signal, receipt 2)"),
+    ]
+    assert "a fault of ours" in caplog.text

@@ -92,7 +92,8 @@ async def test_a_real_tool_that_meets_the_loader_gets_the_full_list_and_an_error
     assert asked.of(TurnStarted)[0].exposed == tuple(sorted((*NAMES, name)))
     assert "available_deferred_tools" not in upstream.bodies[0].decode()
     assert PROMPT_RULE.splitlines()[0] not in upstream.bodies[0].decode()
-    assert [r.levelno for r in caplog.records if repr(name) in r.message] == [logging.ERROR]
+    errors = [r for r in caplog.records if r.levelno == logging.ERROR]
+    assert [repr(name) in error.message for error in errors] == [True]
 
 
 @pytest.mark.requirement("TS-10")

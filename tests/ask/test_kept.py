@@ -4,8 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from session_runtime.ask.kept import MOST_KEPT, KeptResults, next_number
+from session_runtime.ask import kept as kept_module
+from session_runtime.ask.kept import MOST_KEPT, KeptResults, Room, next_number
 from session_runtime.errors import ToolError
+from session_runtime.registry.invoke.results import Place
 from session_runtime.services import Part
 from session_runtime.types import Message, TextPart
 
@@ -13,8 +15,15 @@ from session_runtime.types import Message, TextPart
 def kept(*texts: str, most_chars: int = 1_000) -> KeptResults:
     store = KeptResults(500, most_chars=most_chars)
     for text in texts:
-        store.keeper(readable=True)(text)
+        place(store).keep(text)
     return store
+
+
+def place(store: KeptResults) -> Place:
+    """The place of the next result."""
+    found = store.place(readable=True)
+    assert found is not None
+    return found
 
 
 def refusal(store: KeptResults, reference: str, offset: int = 0) -> tuple[str, str]:
@@ -35,15 +44,16 @@ def test_all_parts_together_are_the_whole(text: str, length: int) -> None:
 @pytest.mark.requirement("ASK-8b")
 def test_references_count_in_the_order_of_calls_and_not_of_results() -> None:
     store = KeptResults(500)
-    first, second = store.keeper(readable=True), store.keeper(readable=True)
-    assert (second("later"), first("earlier")) == ("result_2", "result_1")
+    first, second = place(store), place(store)
+    assert (second.keep("later"), first.keep("earlier")) == (True, True)
+    assert (first.reference, second.reference) == ("result_1", "result_2")
     assert store.read("result_1", 2, 3) == Part("rli", 2, 7)
 
 
 @pytest.mark.requirement("ASK-8b")
 def test_what_nobody_could_read_is_not_kept() -> None:
     store = KeptResults(500)
-    assert store.keeper(readable=False)("text") is None
+    assert store.place(readable=False) is None
     assert not store.used
 
 
@@ -63,8 +73,66 @@ def test_the_oldest_results_make_room_and_reading_them_says_so() -> None:
 @pytest.mark.requirement("ASK-8b")
 def test_a_result_that_is_larger_than_the_room_drives_out_nothing() -> None:
     store = kept("a" * 600)
-    assert store.keeper(readable=True)("b" * 1_001) is None
+    assert not place(store).keep("b" * 1_001)
     assert store.read("result_1", 0, 1).text == "a"
+
+
+@pytest.mark.requirement("ASK-8b")
+def test_where_all_asks_fill_the_room_the_oldest_results_of_the_same_ask_go_first() -> None:
+    room = Room(10_000)
+    other, own = (KeptResults(500, most_chars=100_000, room=room) for _ in range(2))
+    assert place(other).keep("o" * 4_000)
+    assert [place(own).keep(letter * 2_500) for letter in "abc"] == [True, True, True]
+    assert refusal(own, "result_1")[0] == "results.dropped"
+    assert [own.read(f"result_{n}", 0, 1).text for n in (2, 3)] == ["b", "c"]
+    assert other.read("result_1", 0, 1).text == "o"
+
+
+@pytest.mark.requirement("ASK-8b")
+def test_a_result_for_which_other_asks_leave_no_room_is_not_kept_and_drives_out_nothing() -> None:
+    room = Room(10_000)
+    other, own = (KeptResults(500, most_chars=100_000, room=room) for _ in range(2))
+    assert place(other).keep("o" * 4_000)
+    assert place(own).keep("a" * 2_000)
+    assert not place(own).keep("b" * 8_000)
+    assert own.read("result_1", 0, 1).text == "a"
+
+
+@pytest.mark.requirement("ASK-8b")
+@given(st.lists(st.text(max_size=500), max_size=20), st.integers(0, 3_000))
+def test_an_ask_gives_all_room_back_when_it_ends(texts: list[str], most_bytes: int) -> None:
+    room = Room(most_bytes)
+    store = KeptResults(500, most_chars=1_000, room=room)
+    for text in texts:
+        place(store).keep(text)
+        text.encode("utf-8", "replace")
+        assert 0 <= room.free <= most_bytes
+    late = place(store)
+    store.close()
+    assert (room.free, late.keep("late")) == (most_bytes, False)
+
+
+@pytest.mark.requirement("ASK-8b")
+def test_room_is_counted_in_bytes_and_not_in_characters() -> None:
+    narrow, wide = Room(5_000), Room(5_000)
+    assert place(KeptResults(500, room=narrow)).keep("a" * 4_000)
+    assert not place(KeptResults(500, room=wide)).keep("𝒂" * 4_000)
+
+
+@pytest.mark.requirement("ASK-8b")
+@given(
+    st.text("ab", max_size=60),
+    st.text("ab", max_size=8),
+    st.integers(0, 70),
+    st.integers(1, 9),
+)
+def test_a_search_in_steps_finds_what_one_search_finds(
+    whole: str, text: str, offset: int, step: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kept_module, "SEARCHED_AT_ONCE", step)
+        found = whole.find(text, offset)
+        assert kept(whole).find("result_1", text, offset) == (None if found < 0 else found)
 
 
 @pytest.mark.requirement("ASK-8b")

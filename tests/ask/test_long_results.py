@@ -2,12 +2,15 @@
 
 import asyncio
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from session_runtime import AskRequest, Message
+from session_runtime.ask import service
+from session_runtime.ask.kept import Room
 from session_runtime.types import Notice, ToolCall, ToolFinished, ToolsLoaded, TurnStarted
 from tests.support import Asked, ask, calls, opened, says, scripted, tool_folder, write_handler
 
@@ -179,6 +182,66 @@ async def test_results_of_one_turn_are_numbered_in_the_order_of_their_calls(tmp_
     one, two = texts(asked)
     assert '"result_1"' in one
     assert json.loads(two)["reference"] == "result_2"
+
+
+WAITS = """
+async def execute(args, context):
+    await context.resources["reached"].put(context.ask_id)
+    await context.resources["go_on"].wait()
+"""
+
+
+@pytest.mark.requirement("ASK-8b")
+@pytest.mark.parametrize("how", ["answers", "is cancelled"])
+async def test_asks_share_the_room_for_long_results_and_give_it_back_however_they_end(
+    tmp_path: Path, tools: str, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "Room", partial(Room, len(WHOLE) * 3 // 2))
+    write_handler(tmp_path / "tools", "waits", code=WAITS)
+    script = scripted(tmp_path, calls(("long", {})), calls(("waits", {})), says("done"))
+    shared: dict[str, Any] = {"reached": asyncio.Queue(), "go_on": asyncio.Event()}
+    async with opened(tmp_path, tools + NO_SEARCH + LIMIT + script, resources=shared) as runtime:
+        first = asyncio.create_task(ask(runtime, "go"))
+        await shared["reached"].get()
+        second = asyncio.create_task(ask(runtime, "go"))
+        await shared["reached"].get()
+        if how == "is cancelled":
+            first.cancel()
+        shared["go_on"].set()
+        ended = await asyncio.gather(first, second, return_exceptions=True)
+        third = await ask(runtime, "go")
+    summaries = [json.loads(texts(asked)[0]) for asked in ended if isinstance(asked, Asked)]
+    assert [each.get("reference") for each in summaries] == ["result_1", None][-len(summaries) :]
+    assert "the rest is not kept" in summaries[-1]["note"]
+    assert json.loads(texts(third)[0])["reference"] == "result_1"
+
+
+@pytest.mark.requirement("ASK-8a")
+async def test_what_a_repeated_call_is_told_leaves_its_result_within_the_limit(
+    tmp_path: Path,
+) -> None:
+    code = "def execute(args, context):\n    return 'word ' * 1000\n"
+    write_handler(tmp_path / "tools", "wordy", code=code)
+    script = scripted(tmp_path, *[calls(("wordy", {}))] * 3, says("done"))
+    limit = "[ask]\nmax_result_chars = 800\n"
+    async with opened(tmp_path, tool_folder(tmp_path) + NO_SEARCH + limit + script) as runtime:
+        asked = await ask(runtime, "go")
+    content, _, note = texts(asked)[2].rpartition("\n")
+    assert note.startswith("Note: this is call 3 of wordy with the same arguments")
+    assert 'the reference "result_3"' in content
+    assert len(texts(asked)[2]) <= 800
+
+
+@pytest.mark.requirement("ASK-8a")
+async def test_a_part_that_is_read_three_times_is_still_given_whole(
+    tmp_path: Path, tools: str
+) -> None:
+    script = scripted(tmp_path, calls(("long", {})), *[calls(read())] * 3, says("done"))
+    async with opened(tmp_path, tools + NO_SEARCH + LIMIT + script) as runtime:
+        asked = await ask(runtime, "go")
+    _, once, _, thrice = texts(asked)
+    assert thrice.startswith(f"{once}\nNote: ")
+    assert len(thrice) <= 600
 
 
 @pytest.mark.requirement("RTE-9")

@@ -252,6 +252,7 @@ async def test_a_sink_that_raises_does_not_break_the_ask(tmp_path: Path) -> None
         (AskRequest("hi", history=[{"role": "user"}]), "request.invalid", "history[0] is dict"),  # type: ignore[list-item]
         (AskRequest("hi", identity=Identity(roles="admin")), "request.invalid", "identity.roles"),  # type: ignore[arg-type]
         (AskRequest("hi", identity=Identity(user=7)), "request.invalid", "identity.user is 7"),  # type: ignore[arg-type]
+        (AskRequest("hi", principal="boss"), "request.invalid", "principal is 'boss'"),  # type: ignore[arg-type]
         (AskRequest("hi", model="mian"), "request.unknown_model", "did you mean 'main'"),
     ],
 )

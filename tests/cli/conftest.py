@@ -31,7 +31,7 @@ Run = Callable[..., Done]
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("SESSION_RUNTIME_CONFIG", raising=False)
-    monkeypatch.setattr(opening, "set_up_logging", lambda settings, silent=(): None)
+    monkeypatch.setattr(opening, "set_up_logging", lambda settings, errors_only=(): None)
 
     def run(*arguments: str) -> Done:
         code = main(arguments)

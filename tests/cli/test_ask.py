@@ -1,9 +1,12 @@
 import asyncio
+import io
 import json
 import signal
-from collections.abc import AsyncIterator, Callable
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
@@ -22,7 +25,8 @@ from session_runtime.types import (
     TextDelta,
 )
 from session_runtime.wire import event_to_json, result_to_json
-from tests.cli.conftest import Done, Run
+from tests.cli.conftest import Done, Run, start
+from tests.support import calls, scripted, write_config, write_handler
 
 RESULT = AskResult("a1", "answered", "it is 天 noon", messages=("one moment",))
 EVENTS: tuple[AskEvent, ...] = (
@@ -101,6 +105,33 @@ def test_a_failure_goes_to_the_error_stream(run: Run, runtime: StubRuntime) -> N
     assert run("ask", "hi") == Done(exits.FAILED, "", said + "\n")
 
 
+FAULTY = """
+import sys
+from session_runtime.ask.run import AskRun
+from session_runtime.cli import main
+
+async def execute(self):
+    raise KeyError("nobody thought of this")
+
+AskRun.execute = execute
+sys.exit(main(["ask", "hi"]))
+"""
+
+
+def test_the_log_that_a_failure_refers_to_is_on_the_error_stream(tmp_path: Path) -> None:
+    with start(tmp_path, code=FAULTY) as process:
+        out, err = process.communicate()
+    assert (process.returncode, out) == (exits.FAILED, "")
+    assert "failed: the runtime failed; its log has the details (internal)\n" in err
+    assert "KeyError: 'nobody thought of this'" in err
+
+
+def test_a_failure_that_says_it_all_is_not_told_twice(tmp_path: Path) -> None:
+    with start(tmp_path, "ask", "hi", "--model", "nope") as process:
+        _, err = process.communicate()
+    assert len(err.splitlines()) == 1
+
+
 def test_what_was_said_before_a_limit_is_printed(run: Run, runtime: StubRuntime) -> None:
     error = ErrorInfo("limit.steps", "the limit is reached")
     runtime.result, runtime.events = AskResult("a1", "limit", "so far", error=error), ()
@@ -132,6 +163,94 @@ def test_an_interrupt_cancels_the_ask(
     monkeypatch.setattr(runtime, "ask", interrupted)
     assert run("ask", "hi") == Done(exits.INTERRUPTED, "", "")
     assert cancelled == [True]
+
+
+def interrupted_ask(stub: StubRuntime) -> Callable[..., Awaitable[AskResult]]:
+    """An ask that a signal interrupts, and that ends as the service ends those."""
+
+    async def ask(request: AskRequest, emit: Callable[[AskEvent], None]) -> AskResult:
+        signal.raise_signal(signal.SIGINT)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            emit(MessageSent(ask_id="a1", seq=1, text="one moment"))
+            emit(AskFinished(ask_id="a1", seq=2, result=stub.result))
+        raise AssertionError
+
+    return ask
+
+
+CANCELLED = AskResult(
+    "a1", "cancelled", "so far", error=ErrorInfo("cancelled.caller", "the caller went away")
+)
+
+
+@pytest.mark.requirement("INT-5")
+def test_an_interrupted_ask_still_tells_how_it_ended(
+    run: Run, runtime: StubRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runtime.result = CANCELLED
+    monkeypatch.setattr(runtime, "ask", interrupted_ask(runtime))
+    assert run("ask", "hi") == Done(
+        exits.INTERRUPTED,
+        "one moment\nso far\n",
+        "cancelled: the caller went away (cancelled.caller)\n",
+    )
+    done = run("ask", "hi", "--json")
+    assert (done.code, done.err) == (exits.INTERRUPTED, "")
+    assert json.loads(done.out) == result_to_json(CANCELLED)
+
+
+WAITS = """
+import asyncio
+
+async def execute(args, context):
+    print("waiting", flush=True)
+    await asyncio.Event().wait()
+"""
+
+
+@pytest.mark.requirement("INT-5")
+def test_a_signal_from_the_keyboard_ends_the_tools_and_prints_the_result(tmp_path: Path) -> None:
+    write_handler(tmp_path / "tools", "wait", code=WAITS)
+    text = scripted(tmp_path, calls(("wait", {})))
+    write_config(tmp_path, f'{text}[handlers]\npaths = ["tools"]\n')
+    with start(tmp_path, "ask", "hi", "--json") as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == "waiting\n"
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate()
+    result = json.loads(out)
+    assert (process.returncode, err) == (exits.INTERRUPTED, "")
+    assert (result["outcome"], result["error"]["code"]) == ("cancelled", "cancelled.caller")
+
+
+@pytest.mark.requirement("INT-5")
+@pytest.mark.parametrize("given", [b"what time\nis it\r\n", b"\xef\xbb\xbfwhat time\nis it"])
+def test_the_question_can_come_from_standard_input(
+    run: Run, runtime: StubRuntime, monkeypatch: pytest.MonkeyPatch, given: bytes
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given), "latin-1"))
+    assert run("ask", "-").code == 0
+    assert runtime.requests == [AskRequest("what time\nis it")]
+
+
+@pytest.mark.requirement("INT-5")
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (b"", "standard input is empty: there is nothing to ask"),
+        (b"\n", "standard input is empty: there is nothing to ask"),
+        (b"caf\xe9", "standard input is not UTF-8 (byte 3)"),
+    ],
+)
+def test_standard_input_that_is_no_question_is_refused(
+    run: Run, runtime: StubRuntime, monkeypatch: pytest.MonkeyPatch, given: bytes, told: str
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
+    done = run("ask", "-")
+    assert (done.code, done.out, runtime.requests) == (exits.USAGE, "", [])
+    assert told in done.err
 
 
 @pytest.mark.requirement("INT-5")

@@ -6,6 +6,7 @@ import pytest
 
 from session_runtime.cli import exits
 from tests.cli.conftest import Run
+from tests.support import write_handler
 
 
 @pytest.mark.requirement("INT-5")
@@ -44,6 +45,24 @@ def test_tools_that_cannot_be_used_are_warned_about(run: Run, tmp_path: Path) ->
     assert done.code == 0
     assert "broken" in done.err
     assert done.err.startswith("warning: ")
+
+
+def test_code_that_can_never_be_imported_is_warned_about_and_not_run(
+    run: Run, tmp_path: Path
+) -> None:
+    write_handler(tmp_path / "tools", "bad", code="def execute(args, context)\n")
+    write_handler(tmp_path / "tools", "loud", code="print('it ran')\n")
+    entry = '[handlers.entries."a.b"]\nimport = "no_such_package:f"\ndescription = "Does it."\n'
+    (tmp_path / "config.toml").write_text(f'[handlers]\npaths = ["tools"]\n{entry}')
+    text, data = run("config", "check"), run("config", "check", "--json")
+    warnings = [
+        "tool 'a.b': its code in no_such_package:f cannot be imported: there is no module"
+        " no_such_package: install it where the daemon runs",
+        "tool 'bad': its code in bad cannot be imported: handler.py line 1: SyntaxError: expected ':'",
+    ]
+    assert (text.code, text.err) == (0, "".join(f"warning: {line}\n" for line in warnings))
+    assert (data.code, json.loads(data.out)["warnings"]) == (0, warnings)
+    assert "it ran" not in text.out + data.out
 
 
 @pytest.mark.requirement("INT-5")
@@ -92,6 +111,27 @@ def test_a_key_is_explained_with_what_it_hides(
         "shadowed": ["config.toml:2"],
         "acts": "next ask",
     }
+
+
+@pytest.mark.requirement("INT-5")
+def test_a_section_is_explained_with_all_its_keys(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text('[log]\nlevel = "debug"\n')
+    done = run("config", "explain", "log")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.splitlines() == [
+        'log.level = "debug"  # config.toml:2',
+        'log.format = "text"  # default',
+    ]
+    level, form = json.loads(run("config", "explain", "log", "--json").out)
+    assert level == json.loads(run("config", "explain", "log.level", "--json").out)
+    assert form["key"] == "log.format"
+
+
+@pytest.mark.requirement("INT-5")
+def test_a_section_without_a_key_says_so(run: Run) -> None:
+    done = run("config", "explain", "models")
+    assert (done.code, done.out, done.err) == (0, "", "nothing is set in [models]\n")
+    assert json.loads(run("config", "explain", "models", "--json").out) == []
 
 
 @pytest.mark.requirement("CFG-2")

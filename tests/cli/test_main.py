@@ -7,7 +7,7 @@ from session_runtime.cli import COMMANDS, commands, exits
 from session_runtime.types import AskResult, ErrorInfo, Outcome
 from tests.cli.conftest import Done, Run, start
 
-HEAVY = ("pydantic", "starlette", "numpy", "rich", "httpx2", "uvicorn")
+HEAVY = ("pydantic", "starlette", "numpy", "rich", "httpx2", "tomlkit", "uvicorn")
 
 
 @pytest.mark.requirement("NET-7a")
@@ -68,6 +68,8 @@ def test_a_wrong_command_is_explained_and_exits_64(
         ("config", "check"),
         ("config", "show"),
         ("config", "explain", "http.port"),
+        ("revoke", "files.*"),
+        ("asks", "list"),
     ],
 )
 def test_a_named_configuration_that_is_absent_exits_78(

@@ -67,3 +67,27 @@ def test_a_refusal_says_what_to_do_and_writes_nothing(run: Run, tmp_path: Path) 
     again = run("tools", "new", "words")
     assert (again.code, again.out) == (exits.USAGE, "")
     assert again.err == "error: handlers/words exists: choose another name, or remove it\n"
+
+
+def test_a_folder_that_is_a_file_is_the_callers_mistake(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    done = run("tools", "new", "words", "--dir", "file")
+    assert (done.code, done.out) == (exits.USAGE, "")
+    assert done.err == "error: file is a file, no folder: choose another place\n"
+
+
+def test_what_the_system_refuses_is_told_with_the_file(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full_disk(
+        path: Path, mode: int = 0o777, parents: bool = False, exist_ok: bool = False
+    ) -> None:
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr(Path, "mkdir", full_disk)
+    done = run("tools", "new", "words", "--dir", "new")
+    assert (done.code, done.out, done.err) == (
+        exits.FAILED,
+        "",
+        "error: new: No space left on device\n",
+    )

@@ -60,6 +60,42 @@ def test_one_tool_is_shown_with_its_parameters(run: Run) -> None:
     assert data["parameters"]["required"] == ["expression"]
 
 
+@pytest.mark.requirement("INT-5")
+def test_the_values_that_a_parameter_may_have_are_shown(run: Run, tmp_path: Path) -> None:
+    properties = {
+        "unit": {"type": "string", "enum": ["metric", "imperial", None]},
+        "only": {"const": 3},
+        "maybe": {"type": ["number", "null"]},
+        "tags": {"type": "array", "items": {"enum": ["a", "b"]}},
+        "either": {"anyOf": [{"type": "integer"}, {"const": "all"}]},
+        "open": {},
+        "never": False,
+        "tricky": {"enum": ["\x1b[2J"]},
+        "odd": {"type": "array", "items": [{"type": "string"}]},
+        "all": {"$ref": "#/properties/unit"},
+    }
+    schema = {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "type": "object",
+        "properties": properties,
+        "required": ["unit"],
+    }
+    write_handler(tmp_path / "tools", "c", parameters=schema)
+    (tmp_path / "config.toml").write_text('[handlers]\npaths = ["tools"]\n')
+    assert run("tools", "show", "c").out.splitlines()[2:] == [
+        '  unit: "metric" or "imperial" or null, required',
+        "  only: 3",
+        "  maybe: number or null",
+        '  tags: array of "a" or "b"',
+        '  either: integer or "all"',
+        "  open: any",
+        "  never: none",
+        r'  tricky: "\u001b[2J"',
+        "  odd: array",
+        "  all: any",
+    ]
+
+
 def test_a_tool_is_shown_with_the_place_where_it_is_registered(run: Run, tmp_path: Path) -> None:
     entry = '[handlers.entries."a.b"]\nimport = "m:f"\ndescription = "Does it."\n'
     (tmp_path / "config.toml").write_text(f'[handlers]\npaths = ["tools"]\n{entry}')

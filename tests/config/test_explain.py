@@ -2,7 +2,7 @@
 
 import pytest
 
-from session_runtime.config.explain import Explanation, explain, show
+from session_runtime.config.explain import Explanation, explain, explain_section, show
 from session_runtime.errors import RequestError
 from tests.config.conftest import Reader
 
@@ -78,7 +78,9 @@ def test_the_old_spelling_of_notices_is_explained_as_the_new_one(read: Reader) -
             "no such key: skills.tool_search_enable; did you mean skills.tool_search_enabled?",
         ),
         ("zzz", "no such key: zzz; config show lists all keys"),
-        ("skills", "no such key: skills; config show lists all keys"),
+        ("skils", "no such key: skils; did you mean skills?"),
+        ("models.gtp", "no such key: models.gtp; did you mean models?"),
+        ("models.main.headers", "no such key: models.main.headers; config show lists all keys"),
         ('"', 'no such key: "; config show lists all keys'),
     ],
 )
@@ -88,6 +90,37 @@ def test_an_unknown_key_is_refused_with_the_nearest_one(
     with pytest.raises(RequestError) as caught:
         explain(read(), key)
     assert (str(caught.value), caught.value.code) == (message, "config.unknown_key")
+
+
+@pytest.mark.requirement("INT-5")
+@pytest.mark.parametrize(
+    ("section", "keys"),
+    [
+        ("log", ["log.level", "log.format"]),
+        ("features", ["features.beta"]),
+        ("handlers.entries", []),
+        ('models."gpt-4.1".headers', []),
+        ("easter_egg", ["notices.mode"]),
+    ],
+)
+def test_a_section_is_explained_key_by_key(read: Reader, section: str, keys: list[str]) -> None:
+    snapshot = read(TEXT + "[features]\nbeta = true\n")
+    assert explain_section(snapshot, section) == tuple(explain(snapshot, key) for key in keys)
+
+
+@pytest.mark.requirement("INT-5")
+def test_the_section_of_one_entry_has_its_keys_alone(read: Reader) -> None:
+    snapshot = read(TEXT + '[models.other]\nwire = "offline"\n')
+    shown = explain_section(snapshot, 'models."gpt-4.1"')
+    assert shown is not None
+    assert [each for each in shown if not each.key.startswith('models."gpt-4.1".')] == []
+    assert shown[1] == explain(snapshot, 'models."gpt-4.1".base_url')
+
+
+@pytest.mark.requirement("INT-5")
+@pytest.mark.parametrize("key", ["log.level", "lgo", "models.nope", '"', "features.beta"])
+def test_what_is_no_section_is_none(read: Reader, key: str) -> None:
+    assert explain_section(read(TEXT), key) is None
 
 
 @pytest.mark.requirement("INT-5")

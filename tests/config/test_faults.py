@@ -38,7 +38,8 @@ roles = ["guest"]
         "config.toml:8: skills.prefetch_tools: item 2 must be text (given: 3)",
         'config.toml:10: models.main.base_url: wire = "chat" needs it',
         "config.toml:14: http.host: callers need no key, so only a loopback address is allowed:"
-        ' 127.0.0.1, ::1 or localhost (given: "0.0.0.0")',
+        " 127.0.0.1, ::1 or localhost; for others, set keys: session-runtime keys add NAME"
+        ' (given: "0.0.0.0")',
         "config.toml:16: access.rules.guests: the rule needs allow or deny",
         "env SESSION_RUNTIME__LOG: log: must be a JSON object: this name means a whole table",
         "env TOOL_SEARCH_MAX_RESULTS: skills.tool_search_max_results:"
@@ -75,6 +76,27 @@ roles = ["guest"]
             " did you mean skills.tool_search_enabled?",
         ),
         ("[mcp]\nx = 1", "1: mcp: unknown section (given: a table)"),
+        (
+            "[skils]\ntool_search_enabled = true",
+            "1: skils: unknown section (given: a table); did you mean skills?",
+        ),
+        (
+            "[skils]\ntool_serach_enabled = true",
+            "1: skils: unknown section (given: a table); did you mean skills?",
+        ),
+        ("[webb]", "1: webb: unknown section (given: a table); did you mean web?"),
+        (
+            "[model.main]\nwire = 'offline'",
+            "1: model: unknown section (given: a table); did you mean models?",
+        ),
+        (
+            "[handlers.entris.x]\nimport = 'm:f'",
+            "1: handlers.entris: unknown key (given: a table); did you mean entries?",
+        ),
+        (
+            "[trace]\nmax = {bytes = 3}",
+            "2: trace.max: unknown key (given: a table); did you mean max_bytes?",
+        ),
         ("_env_file = 3", "1: _env_file: unknown section (given: 3)"),
         ("[log]\nlevl = 'debug'", '2: log.levl: unknown key (given: "debug"); did you mean level?'),
         (
@@ -140,9 +162,9 @@ def test_a_value_of_another_kind_is_refused_and_never_converted(
             "2: log.level: must be 'debug', 'info', 'warning' or 'error' (given: \"INFO\")",
         ),
         (
-            "[runtime]\nsecret_sources = ['HOME']",
-            '2: runtime.secret_sources: "HOME" is neither "env:PATTERN" nor "file:/folder"'
-            " (given: a list)",
+            "[runtime]\nsecret_sources = ['env:*_KEY', 'HOME']",
+            '2: runtime.secret_sources: item 2 is neither "env:PATTERN" nor "file:/folder"'
+            ' (given: "HOME")',
         ),
         (
             "[models.o]\nwire = 'offline'\nname_separator = '.'",
@@ -209,3 +231,77 @@ def test_the_query_of_an_address_is_not_repeated(read: Reader) -> None:
     (problem,) = read.problems(text)
     assert "verysecret" not in problem
     assert "ftp://a/v1?***" in problem
+
+
+@pytest.mark.requirement("CFG-1")
+@pytest.mark.parametrize(
+    ("text", "place", "meant"),
+    [
+        (
+            "[handlers.entries.a.b]\nimport = 'm:f'\ndescription = 'D.'",
+            "1: handlers.entries.a.b",
+            'handlers.entries."a.b"',
+        ),
+        (
+            "[handlers.entries.a]\nimport = 'm:f'\ndescription = 'D.'\n"
+            "[handlers.entries.a.b.parameters]\ntype = 'object'",
+            "4: handlers.entries.a.b",
+            'handlers.entries."a.b"',
+        ),
+        (
+            "[models.gpt-4.1.mini]\nwire = 'offline'",
+            "1: models.gpt-4.1.mini",
+            'models."gpt-4.1.mini"',
+        ),
+        (
+            "[access.rules.team.guests]\nallow = ['x']",
+            "1: access.rules.team.guests",
+            'access.rules."team.guests"',
+        ),
+        ("[features]\nshop.beta = true", "2: features.shop.beta", 'features."shop.beta"'),
+        (
+            "[models.o]\nwire = 'offline'\nheaders = {X.Y = 'v'}",
+            "3: models.o.headers.X.Y",
+            'models.o.headers."X.Y"',
+        ),
+    ],
+)
+def test_a_name_with_dots_that_lacks_its_quotes_is_all_that_is_told(
+    read: Reader, text: str, place: str, meant: str
+) -> None:
+    assert read.problems(text) == [
+        f"config.toml:{place}: a name with dots is written in quotes: {meant}"
+    ]
+
+
+@pytest.mark.requirement("CFG-1")
+def test_every_name_without_its_quotes_is_told_wherever_it_was_given(read: Reader) -> None:
+    told = "a name with dots is written in quotes: "
+    file = "[models.a]\n1.wire = 'offline'\n2.wire = 'offline'"
+    assert read.problems(
+        file,
+        env={"SESSION_RUNTIME__FEATURES": '{"b": {"c": true}}'},
+        explicit={"handlers.entries.d.e.import": "m:f"},
+    ) == [
+        f'config.toml:2: models.a.1: {told}models."a.1"',
+        f'config.toml:3: models.a.2: {told}models."a.2"',
+        f'env SESSION_RUNTIME__FEATURES: features.b.c: {told}features."b.c"',
+        f'explicit: handlers.entries.d.e: {told}handlers.entries."d.e"',
+    ]
+
+
+@pytest.mark.requirement("CFG-1")
+def test_a_table_inside_an_entry_that_looks_like_none_is_an_unknown_key(read: Reader) -> None:
+    assert read.problems("[models.o]\nwire = 'offline'\n[models.o.heders]\nX = 'v'") == [
+        "config.toml:3: models.o.heders: unknown key (given: a table); did you mean headers?"
+    ]
+
+
+@pytest.mark.requirement("CFG-1")
+def test_every_item_of_a_list_that_is_wrong_is_told(read: Reader) -> None:
+    told = 'is neither "env:PATTERN" nor "file:/folder"'
+    assert read.problems("[runtime]\nsecret_sources = ['HOME', 'env:', 'file:x', 'env:*']") == [
+        f'config.toml:2: runtime.secret_sources: item 1 {told} (given: "HOME")',
+        f'config.toml:2: runtime.secret_sources: item 2 {told} (given: "env:")',
+        f'config.toml:2: runtime.secret_sources: item 3 {told} (given: "file:x")',
+    ]

@@ -23,3 +23,13 @@ def test_a_root_has_to_say_where_it_is(read: Reader) -> None:
     assert read.problems("[files.roots.docs]\nwritable = true\n") == [
         "config.toml:1: files.roots.docs.path: is missing: name the folder"
     ]
+
+
+@pytest.mark.requirement("CFG-1")
+def test_every_name_that_cannot_begin_a_path_is_told_at_its_line(read: Reader) -> None:
+    text = "".join(f'[files.roots."{name}"]\npath = "data"\n' for name in ("a b", "ok", "c/d"))
+    told = "cannot begin a path: use up to 64 letters, digits, _ and -"
+    assert read.problems(text) == [
+        f'config.toml:1: files.roots."a b": {told}',
+        f'config.toml:5: files.roots."c/d": {told}',
+    ]

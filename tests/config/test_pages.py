@@ -30,6 +30,7 @@ def test_every_key_is_on_the_page_with_the_moment_it_acts() -> None:
         ("access", "rules", "NAME"),
         entry,
         (*entry, "parameters", "NAME"),
+        ("http", "keys", "NAME"),
     ]
     for path, leaf in leaves(tables):
         section = page.split(f"\n## [{'.'.join(path[:-1])}]\n")[1].partition("\n## ")[0]

@@ -184,3 +184,39 @@ def test_the_digest_tells_whether_there_is_a_secret_but_not_which(read: Reader) 
     )
     assert one.digest == other.digest != without.digest
     assert one.settings != other.settings
+
+
+@pytest.mark.requirement("CFG-4")
+@pytest.mark.parametrize(
+    ("query", "shown"),
+    [
+        ("key=v3ry", "key=***"),
+        ("api-version=2024-10-21&api-key=v3ry", "api-version=2024-10-21&api-key=***"),
+        ("code=v3ry&sig=v3ry&se=2026", "code=***&sig=***&se=2026"),
+        ("access_token=v3ry;x=1", "access_token=***"),
+        ("Client%5FSecret=v3ry&userPwd=v3ry&AUTH=v3ry", "Client%5FSecret=***&userPwd=***&AUTH=***"),
+        (
+            "subscription-key=&model=m&code=49",
+            "subscription-key=&model=m&code=***",
+        ),
+        ("v3ry", "***"),
+        ("token=v3ry#v3ry", "token=***#***"),
+        ("design=big&monkey", "design=big&***"),
+    ],
+)
+def test_secrets_in_the_query_of_an_address_are_masked(
+    read: Reader, query: str, shown: str
+) -> None:
+    address = "https://models.example/v1"
+    snapshot = read(f'[models.main]\nmodel = "m"\nbase_url = "{address}?{query}"\n')
+    assert explain(snapshot, "models.main.base_url").value == f"{address}?{shown}"
+    assert "v3ry" not in everything_shown(snapshot)
+    assert snapshot.settings.models["main"].base_url == f"{address}?{query}"
+
+
+@pytest.mark.requirement("CFG-4")
+def test_the_digest_does_not_change_with_a_secret_in_an_address(read: Reader) -> None:
+    text = '[models.main]\nmodel = "m"\nbase_url = "https://h/v1?key={}&v={}"\n'
+    one, rotated, other = (read(text.format(*each)) for each in ((1, 1), (2, 1), (1, 2)))
+    assert one.digest == rotated.digest != other.digest
+    assert one.settings != rotated.settings

@@ -41,6 +41,8 @@ OTHER_DEFAULTS = {
     "runtime.max_concurrent_asks": 256,
     "runtime.ask_timeout_s": 300.0,
     "runtime.drain_timeout_s": 30.0,
+    "runtime.watch": "events",
+    "runtime.recheck_s": 5.0,
     "log.level": "info",
     "log.format": "text",
     "ask.default_model": None,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from session_runtime.config.keys import KeyPath
-from session_runtime.config.toml_lines import key_lines, line_of
+from session_runtime.config.toml_lines import Statement, key_lines, line_of, statements
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
 TABLES = st.recursive(
@@ -79,3 +79,27 @@ def test_a_key_of_an_inline_table_is_on_the_line_of_the_table() -> None:
     lines = key_lines('[models]\nmain = { wire = "chat" }\n')
     assert line_of(("models", "main", "wire"), lines) == 2
     assert line_of(("skills",), lines) is None
+
+
+def test_statements_are_told_with_all_their_lines() -> None:
+    text = dedent(
+        """\
+        # nothing
+        a.b = [
+          1, # one
+        ] # end
+
+        [ c . "d.e" ] # here
+        f = 1
+          [[g]]
+        h = '''
+        [i]
+        '''"""
+    )
+    assert list(statements(text)) == [
+        Statement("pair", (), ("a", "b"), 2, 4),
+        Statement("header", ("c", "d.e"), ("c", "d.e"), 6, 6),
+        Statement("pair", ("c", "d.e"), ("c", "d.e", "f"), 7, 7),
+        Statement("array", ("g",), ("g",), 8, 8),
+        Statement("pair", ("g",), ("g", "h"), 9, 11),
+    ]

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from session_runtime.app.runtime import bundled_handlers, read_config
-from session_runtime.config.live import put_in_force
 from session_runtime.config.tools import SearchSettings
+from session_runtime.errors import ConfigError
 from session_runtime.generation import Generation, GenerationBuilder
 from session_runtime.models.limited import LimitedModel
 from session_runtime.registry.registry import Registry
 from session_runtime.search import FieldWeights
-from tests.support import write_config
+from tests.support import put_in_force, write_config
 
 
 @pytest.mark.requirement("TS-8")
@@ -70,3 +70,41 @@ async def test_fallbacks_follow_one_another_to_the_end_of_the_chain(tmp_path: Pa
     }
     assert chains == {"main": ["twin"], "twin": [], "free": []}
     await building.generations.aclose()
+
+
+BAD_SCRIPTS = """
+[models.one]
+wire = "scripted"
+script = "one.json"
+[models."gpt-4.1"]
+wire = "scripted"
+script = "two.json"
+[models.three]
+wire = "scripted"
+script = "one.json"
+"""
+
+
+@pytest.mark.requirement("CFG-1")
+async def test_every_script_that_cannot_be_used_is_told_at_its_line(tmp_path: Path) -> None:
+    (tmp_path / "one.json").write_text("{}")
+    (tmp_path / "two.json").write_text('{\n"replies": 3')
+    assert await refused(tmp_path, BAD_SCRIPTS) == [
+        f'config.toml:7: models."gpt-4.1".script: {tmp_path / "two.json"}: not valid JSON: EOF while'
+        " parsing an object at line 2 column 12",
+    ]
+    (tmp_path / "one.json").write_text('{"replys": []}')
+    told = f"{tmp_path / 'one.json'}: replys: unknown key; did you mean replies?"
+    assert [
+        problem for problem in await refused(tmp_path, BAD_SCRIPTS) if "one.json" in problem
+    ] == [
+        f"config.toml:4: models.one.script: {told}",
+        f"config.toml:10: models.three.script: {told}",
+    ]
+
+
+async def refused(folder: Path, text: str) -> list[str]:
+    building = GenerationBuilder(Registry(), bundled_handlers())
+    with pytest.raises(ConfigError) as caught:
+        await building.prepare(read_config(write_config(folder, text), {}))
+    return [str(problem) for problem in caught.value.problems]

@@ -53,6 +53,14 @@ def test_an_entry_that_describes_itself_is_a_tool() -> None:
 
 
 @pytest.mark.requirement("REG-6")
+def test_what_an_entry_says_about_its_parameters_is_kept_to_the_letter() -> None:
+    address = {"type": "string", "default": "https://a.example/?token=abc", "examples": ["x", 1.5]}
+    parameters = {"type": "object", "properties": {"url": address}}
+    [tool] = registered(a=entry(parameters=parameters)).tools
+    assert tool.spec.parameters == parameters
+
+
+@pytest.mark.requirement("REG-6")
 def test_an_entry_may_be_described_by_a_file(tmp_path: Path) -> None:
     file = tmp_path / "price.json"
     file.write_text(manifest("price", timeout_s=5))
@@ -104,7 +112,7 @@ def test_an_entry_that_cannot_be_used_costs_no_other_tool(tmp_path: Path) -> Non
     assert {each.name: each.reason for each in found.quarantined} == {
         "alias": "the entry: runtime: 'a b' cannot be a name: write 'a_b'",
         "folder": "folder.json is not a regular file",
-        "syntax": "broken.json: EOF while parsing an object at line 1 column 1",
+        "syntax": "broken.json: not valid JSON: EOF while parsing an object at line 1 column 1",
         "text": 'parameters: the root must have "type": "object", got "string"',
     }
 

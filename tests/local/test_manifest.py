@@ -69,21 +69,23 @@ def test_a_byte_order_mark_is_no_fault() -> None:
         ({"timout_s": 1}, "runtime.timout_s: unknown key; did you mean timeout_s?"),
         ({"colour": 1}, "runtime.colour: unknown key"),
         ({"deprecated": {"why": ""}}, "runtime.deprecated.why: unknown key"),
-        ({"timeout_s": 0}, "runtime.timeout_s: input should be greater than 0"),
-        ({"timeout_s": "5"}, "runtime.timeout_s: input should be a valid number"),
-        ({"destructive": 1}, "runtime.destructive: input should be a valid boolean"),
-        ({"max_result_chars": 0}, "runtime.max_result_chars: input should be greater than"),
+        ({"timeout_s": 0}, "runtime.timeout_s: must be more than 0 (given: 0)"),
+        ({"timeout_s": "5"}, 'runtime.timeout_s: must be a number (given: "5")'),
+        ({"destructive": 1}, "runtime.destructive: must be true or false (given: 1)"),
+        ({"max_result_chars": 0}, "runtime.max_result_chars: must be at least 1 (given: 0)"),
         ({"aliases": ["a b"]}, "runtime: 'a b' cannot be a name: write 'a_b'"),
         ({"aliases": ["."]}, "runtime: '.' cannot be a name: it holds nothing that can be read"),
         (
-            {"deprecated": {"replacement": "a b"}},
-            "runtime: 'a b' cannot be a name: write 'a_b'",
+            {"aliases": ["a b", "ok", "."], "deprecated": {"replacement": "c d"}},
+            "runtime: 'a b' cannot be a name: write 'a_b'; '.' cannot be a name: it holds nothing"
+            " that can be read; 'c d' cannot be a name: write 'c_d'",
         ),
         (
             {"deprecated": {"reason": ""}},
             "runtime: deprecated says nothing: give a reason or a replacement",
         ),
-        ({"search_hints": [" "]}, "runtime.search_hints.0: must not be blank"),
+        ({"search_hints": [" "]}, "runtime.search_hints[0]: must not be blank"),
+        ({"search_hints": "a"}, 'runtime.search_hints: must be a list (given: "a")'),
         (
             {"destructive": True, "read_only": True},
             "runtime: a tool cannot be both destructive and read_only",
@@ -98,19 +100,19 @@ def test_a_faulty_option_is_named_by_its_key(runtime: dict[str, Any], told: str)
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (b"", "EOF while parsing a value at line 1 column 0"),
-        (b'{\n"type": ]', "expected value at line 2 column 9"),
+        (b"", "not valid JSON: EOF while parsing a value at line 1 column 0"),
+        (b'{\n"type": ]', "not valid JSON: expected value at line 2 column 9"),
         (b"\xff", "it is not UTF-8 (byte 0)"),
-        (b"[]", "the whole: input should be an object"),
-        (b"{}", "type: field required; function: field required"),
-        (b'{"type": "function", "function": null}', "function: input should be an object"),
+        (b"[]", "must be an object (given: a list)"),
+        (b"{}", "type: is missing; function: is missing"),
+        (b'{"type": "function", "function": null}', "function: must be an object (given: null)"),
         (
             b'{"type": "function", "function": {"name": "a", "description": " "}}',
-            "function.description: must not be blank",
+            'function.description: must not be blank (given: " ")',
         ),
         (
             b'{"type": "function", "function": {"name": 123, "description": "x"}}',
-            "function.name: input should be a valid string",
+            "function.name: must be text (given: 123)",
         ),
         (
             b'{"type": "function", "function": {"name": "a", "description": "x"}, "funktion": 1}',

@@ -124,7 +124,7 @@ def test_a_tool_of_a_package_that_cannot_be_used_costs_no_other(site: Path) -> N
         "alone": nowhere.format("alone"),
         "bad": form,
         "bare": f"there is no {site}/acme_shop/bare/config.json, which its package has to bring along",
-        "broken": "config.json: EOF while parsing an object at line 1 column 1",
+        "broken": "config.json: not valid JSON: EOF while parsing an object at line 1 column 1",
         "extra": form,
         "gone": nowhere.format("acme_shop.gone"),
         "lost": nowhere.format("nowhere.at_all"),
@@ -137,10 +137,18 @@ def test_a_package_without_a_usable_tool_is_a_fault_of_the_configuration(site: P
     install(site, "acme-shop", "1.2", PRICE, {**FILES, "acme_shop/price/config.json": "{"})
     [told] = problems("acme-shop")
     assert told == (
-        "acme-shop holds no usable tool: shop.price: config.json: EOF while parsing an object"
+        "acme-shop holds no usable tool: shop.price: config.json: not valid JSON: EOF while parsing an object"
         " at line 1 column 1"
     )
     assert scan_of(plugins=("acme-shop",), disabled=("shop.*",)).quarantined == ()
+
+
+@pytest.mark.requirement("REG-6")
+def test_a_package_that_is_named_twice_is_told_however_it_is_spelled(site: Path) -> None:
+    install(site, "acme-shop", "1.2", PRICE, FILES)
+    assert problems("acme-shop", "Acme_Shop") == [
+        "item 2 is the same package as item 1: remove one of them"
+    ]
 
 
 @pytest.mark.requirement("REG-6")

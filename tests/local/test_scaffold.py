@@ -41,6 +41,15 @@ def test_a_name_that_no_tool_can_have_writes_nothing(tmp_path: Path, name: str) 
     assert files(tmp_path) == set()
 
 
+@pytest.mark.requirement("TS-10")
+@pytest.mark.parametrize("name", ["tool_search", "Tool_Search"])
+def test_the_name_of_the_loader_is_no_name_of_a_tool(tmp_path: Path, name: str) -> None:
+    assert refusal(tmp_path / "tools", name) == (
+        f"{name!r} cannot be a name: tool_search is kept for tool search"
+    )
+    assert files(tmp_path) == set()
+
+
 def test_what_exists_is_never_touched(tmp_path: Path) -> None:
     write_handler(tmp_path, "shop.price", code="mine = 1\n")
     before = files(tmp_path)
@@ -76,6 +85,10 @@ def test_a_tool_that_could_not_be_written_whole_leaves_nothing_behind(
     assert files(tmp_path) == {"shop"}
 
 
+def test_a_folder_that_no_system_has_is_refused(tmp_path: Path) -> None:
+    assert refusal(Path("a\0b"), "echo") == "'a\\x00b' is no folder: embedded null byte"
+
+
 @given(st.text("ab._/\\ '界\0-", max_size=8))
 def test_any_name_is_refused_or_becomes_exactly_this_tool(name: str) -> None:
     with TemporaryDirectory() as temporary:
@@ -92,6 +105,16 @@ def test_any_name_is_refused_or_becomes_exactly_this_tool(name: str) -> None:
 
 def test_a_link_that_leads_nowhere_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "echo").symlink_to(tmp_path / "gone")
-    with pytest.raises(OSError, match="Not a directory"):
-        write_tool(tmp_path, "echo")
+    assert refusal(tmp_path, "echo") == (
+        f"{tmp_path / 'echo'} exists: choose another name, or remove it"
+    )
     assert files(tmp_path) == {"echo"}
+
+
+@pytest.mark.parametrize(("root", "name"), [("file", "a"), ("file/in", "a"), ("", "file.a")])
+def test_a_file_in_place_of_a_folder_is_named(tmp_path: Path, root: str, name: str) -> None:
+    (tmp_path / "file").write_text("mine")
+    assert refusal(tmp_path / root, name) == (
+        f"{tmp_path / 'file'} is a file, no folder: choose another place"
+    )
+    assert (tmp_path / "file").read_text() == "mine"

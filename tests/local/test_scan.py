@@ -1,12 +1,15 @@
 """Folders of handlers become tools; a bad one is left out alone, and nothing is imported."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from session_runtime.config.handlers import HandlersSettings
 from session_runtime.errors import ConfigError
-from session_runtime.local.scan import Scan
+from session_runtime.local.scan import Scan, scan
 from session_runtime.registry.catalog import Quarantined
 from tests.support import scan_of, write_handler
 
@@ -116,7 +119,11 @@ def test_two_tools_of_one_name_are_both_left_out_and_both_folders_named(
     [
         ("handler.py", None, "handler.py is missing"),
         ("config.json", None, "config.json is missing"),
-        ("config.json", b'{"type": "function"', "config.json: EOF while parsing an object"),
+        (
+            "config.json",
+            b'{"type": "function"',
+            "config.json: not valid JSON: EOF while parsing an object",
+        ),
         ("config.json", b"\xff\xfe", "config.json: it is not UTF-8"),
         (
             "config.json",
@@ -199,7 +206,7 @@ def test_a_folder_that_cannot_be_listed_costs_that_folder_alone(
     scandir = os.scandir
 
     def guarded(path: Path) -> object:
-        if path == root / "locked":
+        if Path(path) == root / "locked":
             raise PermissionError(13, "Permission denied")
         return scandir(path)
 
@@ -226,6 +233,28 @@ def test_a_configured_folder_must_exist_and_hold_a_usable_tool(root: Path, tmp_p
     ]
 
 
+@pytest.mark.requirement("REG-4")
+def test_a_folder_that_is_named_twice_is_told_whatever_it_is_called(
+    root: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    write_handler(other, "fine")
+    link = tmp_path / "link"
+    link.symlink_to(root, target_is_directory=True)
+    assert problems(root, other, other / ".." / "tools", link, other) == [
+        "item 3 is the same folder as item 1: remove one of them",
+        "item 4 is the same folder as item 1: remove one of them",
+        "item 5 is the same folder as item 2: remove one of them",
+    ]
+
+
+@pytest.mark.requirement("REG-4")
+def test_a_path_that_no_folder_can_have_is_a_fault_of_the_configuration() -> None:
+    assert problems(Path("a\0b")) == [
+        "a\0b cannot be read as a folder of tools: embedded null byte"
+    ]
+
+
 @pytest.mark.requirement("REG-1")
 def test_enabled_and_disabled_are_patterns_and_disabled_wins(root: Path) -> None:
     for name in ("files.read", "files.delete"):
@@ -246,6 +275,28 @@ def test_a_pattern_that_matches_nothing_is_warned_about_with_the_nearest_name(ro
     assert found.warnings == (
         "handlers.enabled: 'files.raed' matches no tool; did you mean 'files.read'?",
         "handlers.disabled: 'gone.*' matches no tool",
+    )
+
+
+@pytest.mark.parametrize("switched_off", [{"idle": ("files.*",)}, {"bundled_off": True}])
+def test_a_pattern_that_matches_tools_that_are_left_out_anyway_is_told_only_if_it_enables(
+    root: Path, tmp_path: Path, switched_off: Mapping[str, Any]
+) -> None:
+    bundled = tmp_path / "bundled"
+    write_handler(bundled, "files.read")
+    handlers = HandlersSettings(
+        paths=(root,),
+        enabled=("good", "files.*", "gone"),
+        disabled=("files.*", "files.raed"),
+        bundled=not switched_off.get("bundled_off"),
+    )
+    found = scan(handlers, bundled, switched_off.get("idle", ()))
+    assert names(found) == ["good"]
+    assert found.warnings == (
+        "handlers.enabled: 'files.*' matches only tools that are left out: they need a section of their"
+        " own, or handlers.bundled",
+        "handlers.enabled: 'gone' matches no tool",
+        "handlers.disabled: 'files.raed' matches no tool; did you mean 'files.read'?",
     )
 
 

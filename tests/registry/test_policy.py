@@ -12,15 +12,9 @@ from session_runtime.config.tools import AccessRule, AccessSettings
 from session_runtime.registry.policy import Policy, compile_policy
 from session_runtime.registry.spec import Annotations, ToolSpec
 from session_runtime.types import Identity
+from tests.registry.access import IDENTITIES, RULES, SPECS
 from tests.registry.tools import spec
 
-SPECS = (
-    spec("admin.reset", requires=frozenset({"admin"})),
-    spec("beta.try", feature="beta"),
-    spec("files.delete"),
-    spec("files.read"),
-    spec("send_message"),
-)
 NAMES = [each.name for each in SPECS]
 EVERYTHING = ["files.delete", "files.read", "send_message"]
 
@@ -145,31 +139,6 @@ def test_operators_can_ask_which_rule_decided(identity: Identity, name: str, rea
         readers={"allow": ("files.*", "admin.*")},
     )
     assert compiled.why(identity, name) == reason
-
-
-PATTERNS = st.lists(
-    st.sampled_from(["*", "files.*", "files.read", "?end_message", "none"]), max_size=3
-)
-RULES = st.builds(
-    lambda roles, users, channels, allow, deny: AccessRule(
-        roles=tuple(roles),
-        users=tuple(users),
-        channels=tuple(channels),
-        allow=tuple(allow),
-        deny=(*deny, "nothing"),
-    ),
-    st.lists(st.sampled_from(["admin", "guest"]), max_size=2),
-    st.lists(st.sampled_from(["al*", "eve"]), max_size=2),
-    st.lists(st.sampled_from(["web", "*"]), max_size=2),
-    PATTERNS,
-    PATTERNS,
-)
-IDENTITIES = st.builds(
-    Identity,
-    st.sampled_from([None, "alice", "eve"]),
-    st.none() | st.frozensets(st.sampled_from(["admin", "guest"])),
-    st.sampled_from([None, "web", "ops"]),
-)
 
 
 def by_the_book(rules: list[AccessRule], default: str, identity: Identity, tool: ToolSpec) -> bool:

@@ -282,3 +282,20 @@ def test_a_text_longer_than_any_name_is_near_to_none() -> None:
     view = view_of(*MUSIC)
     assert view.nearest("songs of " + "x" * 100) == view_of(*MUSIC).nearest("songs") != ()
     assert view.nearest("songs of " + "x" * 120) == ()
+
+
+@pytest.mark.requirement("REL-9")
+def test_what_is_withdrawn_meanwhile_is_neither_found_nor_loaded_but_stays_listed() -> None:
+    withdrawn = {"web.search"}
+    session = session_of(*MUSIC, withdrawn=lambda: frozenset(withdrawn))
+    assert not session.can_load("web.search")
+    assert not session.load("web.search")
+    result = session.search("select:web.search,music.get_lyrics")
+    assert (result["loaded"], result["not_found"]) == (["music.get_lyrics"], ["web.search"])
+    assert "web.search" not in session.search("search the web")["loaded"]
+    assert "web.search" in session.deferred
+    withdrawn.clear()
+    assert session.load("web.search")
+    withdrawn.add("web.search")
+    assert "web.search" in session.next_turn()
+    assert session.search("select:web.search")["not_found"] == ["web.search"]

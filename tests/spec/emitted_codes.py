@@ -12,7 +12,7 @@ from tests.shape.tree import HANDLERS, PACKAGE, place, python_files, syntax
 
 _CODE = re.compile(r"[a-z_]+(\.[a-z_]+)?")
 _DOTTED = re.compile(r"([a-z_]+)\.[a-z_]+")
-_FILE = re.compile(r"config\.(json|toml)|.*\.sqlite")
+_FILE = re.compile(r"(config|revocations)\.(json|toml)|.*\.sqlite")
 _PARAMETERS = {"code", "error_code"}
 _RETRYABLE = {"TransientError": True, "BusyError": True}
 _FINAL = dict.fromkeys(("PermanentError", "RequestError", "StartError"), False)
@@ -44,12 +44,18 @@ def emitted() -> dict[str, str]:
 def retryable() -> Iterator[tuple[str, bool, str]]:
     """Codes of errors that are raised here, whether trying again may help, and where."""
     classes = _RETRYABLE | _FINAL
+    for code, name, at in raised():
+        yield code, classes[name], at
+
+
+def raised() -> Iterator[tuple[str, str, str]]:
+    """Codes of errors that are raised here, the name of the error's class, and where."""
     for path in _FILES:
         for node in ast.walk(syntax(path)):
             match node:
-                case ast.Call(func=ast.Name(id=name)) if name in classes:
+                case ast.Call(func=ast.Name(id=name)) if name in _RETRYABLE | _FINAL:
                     for text, at in _given_by_name(node):
-                        yield text, classes[name], place(path, at)
+                        yield text, name, place(path, at)
 
 
 def _texts(*, by_name: bool) -> Iterator[tuple[str, str]]:

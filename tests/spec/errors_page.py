@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Literal, assert_never, cast, get_args
 
 from session_runtime.cli import exits
-from session_runtime.errors import RequestError
+from session_runtime.errors import PermanentError, RequestError
 from session_runtime.transports.http.answers import ask_answer, refusal
 from session_runtime.types import AskResult, ErrorInfo, Outcome
+from tests.spec.emitted_codes import raised
 
 PAGE = Path(__file__).parents[2] / "docs" / "errors.md"
 DATA = Path(__file__).with_name("error_codes.toml")
@@ -120,11 +121,17 @@ def _seen(code: Code) -> Iterator[str]:
             case "start":
                 yield f"exit {exits.CONFIG if code.name.startswith('config.') else exits.FAILED}"
             case "command":
-                yield f"exit {exits.USAGE}"
+                kind = RequestError if code.name in _requests() else PermanentError
+                yield f"exit {exits.of_error(kind('', code=code.name))}"
             case "prefetch" | "left out":
                 yield place
             case _:
                 assert_never(place)
+
+
+@cache
+def _requests() -> frozenset[str]:
+    return frozenset(code for code, kind, _ in raised() if kind == RequestError.__name__)
 
 
 def _of_ask(code: Code) -> str:
@@ -143,7 +150,7 @@ def _failed(code: Code) -> AskResult:
 
 def _status(code: Code) -> int:
     match code.name.partition(".")[0]:
-        case "request":
+        case "request" | "auth":
             return refusal(RequestError("", code=code.name)).status_code
         case "busy":
             return ask_answer(_failed(code)).status_code

@@ -22,11 +22,8 @@ ASK: tuple[Requirement, ...] = (
         "without a result, calls of tools that are gone or empty content is mended until every "
         "wire format takes it.",
     ),
-    deferred(
-        "ASK-2b",
-        "The file of the system prompt is watched like the configuration, and a request can carry "
-        "the confirmations that an earlier ask waited for.",
-    ),
+    met("ASK-2b", "The file of the system prompt is watched like the configuration."),
+    deferred("ASK-2c", "A request can carry the confirmations that an earlier ask waited for."),
     met(
         "ASK-3a",
         "Chat Completions, streaming or not, gets one growing list of ordinary function tools and "

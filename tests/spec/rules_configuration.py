@@ -26,7 +26,7 @@ CONFIGURATION: tuple[Requirement, ...] = (
         "Of every value it is known where it came from (file and line, variable, secret file, or "
         "the default) and which weaker sources it hides.",
     ),
-    deferred(
+    met(
         "CFG-3b",
         "When somebody edits a key of the file that a variable overrides, the answer says that "
         "the edit has no effect and names the variable.",
@@ -39,7 +39,7 @@ CONFIGURATION: tuple[Requirement, ...] = (
         "works and earns a warning. Only whole values are references: the raw text of the file is "
         "never expanded.",
     ),
-    deferred(
+    met(
         "CFG-4b",
         "In the history of configurations a secret that was written out is masked, and a rollback "
         "keeps the one in force. Files that hold secrets are watched, so that a rotated secret "
@@ -71,29 +71,29 @@ RELOAD: tuple[Requirement, ...] = (
         "fails, nothing of it remains. An ask lives in the generation it began in until its end, "
         "the code of its handlers included.",
     ),
-    deferred(
+    met(
         "REL-1b",
         "A running daemon replaces its generation in this way when its configuration changes.",
     ),
-    deferred(
+    met(
         "REL-2",
         "A file that cannot be used - wrong syntax, invalid values, empty, cut short, gone, not "
         "UTF-8 - changes nothing, and emptiness is never read as a wish for defaults. Saving what "
         "is in force already is no reload.",
     ),
-    deferred(
+    met(
         "REL-3",
         "Each attempt to reload leaves one receipt, which the command line, HTTP, metrics and the "
         "log all read: id, time, what triggered it, digest, verdict, changed keys with old and "
         "new value (secrets masked), errors with their place, duration. A metric tells whether "
         "the file on disk is what is in force, and since when it is not.",
     ),
-    deferred(
+    met(
         "REL-4",
         "If an edit touches a key that acts after a restart only, the receipt names it with both "
         "values, and everything else in the edit is applied.",
     ),
-    deferred(
+    met(
         "REL-5",
         "No way of saving goes unnoticed: in place, by rename, as editors do it, by deletion and "
         "new creation, by a swapped link of a mounted folder, through hard links, on mounts that "
@@ -102,7 +102,7 @@ RELOAD: tuple[Requirement, ...] = (
         "reload cause one more, the last content wins, a storm of them costs no lasting memory or "
         "handles, and a watcher that fails is noticed and started again.",
     ),
-    deferred(
+    met(
         "REL-6",
         "The file has the last word. Configurations that worked are kept in the state directory "
         "and can be listed and compared; going back writes the old content to the file through "
@@ -110,7 +110,7 @@ RELOAD: tuple[Requirement, ...] = (
         "keys go back only when named. A daemon started with a broken file exits with 78 unless "
         "it was told to take the last good one.",
     ),
-    deferred(
+    met(
         "REL-7",
         "A handler folder that is added, changed or removed leads to a new catalogue. Its files "
         "are read when found and kept by content, and that text is what gets imported, so an ask "
@@ -123,12 +123,16 @@ RELOAD: tuple[Requirement, ...] = (
         "SIGTERM drains: not ready, no new asks, running ones may finish within `drain_timeout_s` and "
         "are then cancelled with a reason; a second signal does not wait. Exit codes are documented.",
     ),
-    deferred(
+    met(
         "REL-8b",
-        "SIGHUP reloads, children are ended on stop, and systemd is told of readiness, reloading, "
-        "stopping and being alive where it asks for it.",
+        "SIGHUP reloads, and systemd is told of readiness, reloading, stopping and being alive where "
+        "it asks for it.",
     ),
     deferred(
+        "REL-8c",
+        "Processes that the daemon started are ended when it stops.",
+    ),
+    met(
         "REL-9",
         "An operator can take a tool away (`revoke PATTERN`) or end asks at once, those that run "
         "included. This is always a command of its own, never follows from an edit, and stays "

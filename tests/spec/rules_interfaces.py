@@ -50,7 +50,7 @@ INTERFACES: tuple[Requirement, ...] = (
         "INT-3b",
         "`confirmation.required` asks for a person's consent to a call.",
     ),
-    deferred(
+    met(
         "INT-4",
         "`GET /v1/config/explain` gives a key's value, source, what it hides and when it acts; "
         "`GET /v1/config/history` the receipts, newest first; `GET /v1/status` the state, live "

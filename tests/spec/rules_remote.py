@@ -106,23 +106,29 @@ DOORS: tuple[Requirement, ...] = (
         "NET-1b",
         "HTTP also offers idempotency keys, detached asks with listing, events, confirmation and "
         "cancelling; chat completions and models in OpenAI's form; direct invocation of tools, "
-        "off by default, outside tool search and with typed outcomes; configuration, its history, "
-        "explanation, validation, reload and rollback; MCP, the console and metrics.",
+        "off by default, outside tool search and with typed outcomes; MCP and the console.",
+    ),
+    met(
+        "NET-1c",
+        "HTTP also offers the configuration (`/v1/config` to show it and change keys, below it "
+        "`explain`, `history`, `validate`, `reload` and `rollback`) and `/metrics`.",
     ),
     met(
         "NET-2a",
         "Without keys the daemon binds to loopback only, and another host is a configuration "
         "error; it says that it runs without keys and treats callers as administrators. It checks "
-        "Host and Origin (an absent Origin is fine), takes bodies as `application/json` only, "
-        "pays no heed to Authorization and refuses requests with forwarding headers.",
+        "Host and Origin (an absent Origin is fine), takes bodies as `application/json` only "
+        "(a configuration to try is text), pays no heed to Authorization and refuses requests with "
+        "forwarding headers.",
     ),
-    deferred(
+    met(
         "NET-2b",
-        "Keys belong to named principals with roles; they are stored hashed and compared in "
-        "constant time. What a caller may do is what both the principal and the stated identity "
-        "may do; to state an identity needs `act_for` and never adds a right, and a deny rule "
-        "that needs an attribute nobody stated applies. References and budgets belong to principal "
-        "and user together.",
+        "With keys the daemon may listen anywhere. Keys belong to named principals with roles; they "
+        "are stored hashed, compared in constant time, and act from the next request on. What a "
+        "caller may do is what both the principal and the stated identity may do; to state an "
+        "identity needs `act_for` and never adds a right, and a deny rule that needs an attribute "
+        "nobody stated applies. What concerns the daemon itself needs the role `admin`. Folders and "
+        "references belong to principal and user together.",
     ),
     met(
         "NET-2c",
@@ -130,12 +136,16 @@ DOORS: tuple[Requirement, ...] = (
         "A caller that states no user is an owner apart from every name.",
     ),
     deferred(
+        "NET-2d",
+        "Budgets belong to principal and user together.",
+    ),
+    met(
         "NET-3",
         "Over the network only harmless keys can be changed (limits, lists, search, prompts), "
         "under If-Match. Commands, paths, imports, base URLs, secrets, keys and access are "
         "changed in the file.",
     ),
-    deferred(
+    met(
         "NET-4",
         "The command line speaks to the running daemon through a Unix socket in the state "
         "directory that only its owner can open.",
@@ -183,11 +193,14 @@ SAFETY: tuple[Requirement, ...] = (
         "redirect anew, knows mapped and translated addresses and metadata services, ignores "
         "proxy variables and bounds decompression, size and time.",
     ),
+    met(
+        "SEC-3a",
+        "No key is ever read from a URL, and a request that has one there is refused.",
+    ),
     deferred(
-        "SEC-3",
-        "Callbacks go only to configured URLs and are signed with a time stamp. No key is ever "
-        "part of a URL. The console uses a strict session cookie with a token and a strict "
-        "content policy.",
+        "SEC-3b",
+        "Callbacks go only to configured URLs and are signed with a time stamp. The console uses a "
+        "strict session cookie with a token and a strict content policy.",
     ),
     met(
         "SEC-4a",

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import re
 import signal
 import sys
 from collections.abc import AsyncIterator
@@ -20,22 +19,32 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class Daemon:
-    """A running ``session-runtime serve``: its process and where it says that it serves."""
+    """A running ``session-runtime serve``: its process, where it serves, what it said before."""
 
-    def __init__(self, process: asyncio.subprocess.Process, url: str) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, log: str) -> None:
         self.process = process
-        self.url = url
+        self.log = log
+        self.url = log.rpartition("serving on ")[2].split()[0]
+
+    async def logged(self, words: str) -> str:
+        """Wait until the daemon's log says so; gives the line."""
+        assert self.process.stderr is not None
+        async with asyncio.timeout(20):
+            async for line in self.process.stderr:
+                if words in line.decode():
+                    return line.decode()
+        raise AssertionError(f"the log ended without {words!r}")
 
 
-async def told_url(process: asyncio.subprocess.Process) -> str:
-    """The address from the daemon's log, once it serves."""
+async def told_to_serve(process: asyncio.subprocess.Process) -> str:
+    """The daemon's log, once it serves."""
     assert process.stderr is not None
     log: list[str] = []
     async with asyncio.timeout(20):
         async for line in process.stderr:
             log.append(line.decode())
-            if found := re.search(r"serving on (\S+)", log[-1]):
-                return found[1]
+            if "serving on" in log[-1]:
+                return "".join(log)
     raise AssertionError("the daemon never served:\n" + "".join(log))
 
 
@@ -47,12 +56,14 @@ def command(config: Path) -> tuple[str, ...]:
 
 
 @asynccontextmanager
-async def daemon(config: Path) -> AsyncIterator[Daemon]:
+async def daemon(config: Path, *options: str, **env: str) -> AsyncIterator[Daemon]:
     process = await asyncio.create_subprocess_exec(
-        *command(config), stderr=asyncio.subprocess.PIPE, env=bare_environment()
+        *(*command(config), *options),
+        stderr=asyncio.subprocess.PIPE,
+        env=bare_environment() | env,
     )
     try:
-        yield Daemon(process, await told_url(process))
+        yield Daemon(process, await told_to_serve(process))
     finally:
         if process.returncode is None:
             process.kill()

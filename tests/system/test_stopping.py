@@ -37,11 +37,7 @@ class Busy:
 
     async def logged(self, words: str) -> None:
         """Wait until the daemon's log says so."""
-        assert self.running.process.stderr is not None
-        async for line in self.running.process.stderr:
-            if words in line.decode():
-                return
-        raise AssertionError(f"the log ended without {words!r}")
+        await self.running.logged(words)
 
 
 def configuration(folder: Path, port: int, drain_timeout_s: float) -> Path:
@@ -59,7 +55,7 @@ def configuration(folder: Path, port: int, drain_timeout_s: float) -> Path:
 
 
 @asynccontextmanager
-async def busy(folder: Path, drain_timeout_s: float) -> AsyncIterator[Busy]:
+async def busy(folder: Path, drain_timeout_s: float, **env: str) -> AsyncIterator[Busy]:
     started, let_go = asyncio.Event(), asyncio.Event()
 
     async def tool(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -73,7 +69,7 @@ async def busy(folder: Path, drain_timeout_s: float) -> AsyncIterator[Busy]:
         asyncio.timeout(30),
         await asyncio.start_server(tool, "127.0.0.1", 0) as listener,
         daemon(
-            configuration(folder, listener.sockets[0].getsockname()[1], drain_timeout_s)
+            configuration(folder, listener.sockets[0].getsockname()[1], drain_timeout_s), **env
         ) as running,
         httpx2.AsyncClient(trust_env=False, timeout=30) as client,
     ):

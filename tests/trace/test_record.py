@@ -11,7 +11,7 @@ from session_runtime.trace.record import (
     record_call,
     record_to_json,
 )
-from session_runtime.types import ErrorInfo, Identity, ToolResult, Usage
+from session_runtime.types import ErrorInfo, Identity, Principal, ToolResult, Usage
 
 RESULT = ToolResult("c1", "weather.now", "ok", "sunny", attempts=2, latency_s=0.1234567891)
 RECORD = AskRecord(
@@ -20,6 +20,7 @@ RECORD = AskRecord(
     generation=3,
     config_digest="d",
     model="fast",
+    principal=Principal("bot"),
     identity=Identity("u", frozenset({"b", "a"})),
     tool_search=ToolSearchRecord(True, "deferred", 40, 120),
     prefetch=(),

@@ -11,11 +11,25 @@ from typing import Any
 
 import httpx2
 
-from session_runtime.transports.http.door import HttpLimits
+from session_runtime.config.http import HttpKey
+from session_runtime.registry.keyring import Keyring, hash_of, open_keyring
+from session_runtime.registry.revocations import Revocations
+from session_runtime.registry.revoked import Matching
+from session_runtime.transports.http.door import HttpDoor, HttpLimits
+from session_runtime.transports.http.guard import Gate
 from session_runtime.transports.http.server import build_app, run_http
-from session_runtime.types import AskEvent, AskFinished, AskRequest, AskResult, Identity
+from session_runtime.types import (
+    AskEvent,
+    AskFinished,
+    AskRequest,
+    AskResult,
+    Identity,
+    Principal,
+    RunningAsk,
+)
 
 Emit = Callable[[AskEvent], None]
+Header = tuple[bytes, bytes]
 AskFunction = Callable[[AskRequest, Emit], Awaitable[AskResult]]
 
 TEXT = {"text": "hi"}
@@ -33,24 +47,68 @@ def finish(result: AskResult, emit: Emit) -> AskResult:
     return result
 
 
+def keyring_of(**keys: Mapping[str, Any]) -> Keyring:
+    """A keyring in which the key of ``bot`` is ``key_of("bot")``."""
+    return open_keyring(
+        {name: HttpKey(hash=hash_of(key_of(name)), **more) for name, more in keys.items()}
+    )
+
+
+def key_of(name: str) -> str:
+    return f"sr_{name:x<43}"
+
+
+def bearer(name: str) -> dict[str, str]:
+    return {"authorization": f"Bearer {key_of(name)}"}
+
+
 class StubDoor:
-    def __init__(self, ask: AskFunction = answer) -> None:
+    """``keyring`` may be changed while it is served, as an edit would."""
+
+    def __init__(self, ask: AskFunction = answer, keyring: Keyring | None = None) -> None:
         self._ask = ask
+        self.keyring = keyring or Keyring()
         self.identities: list[Identity | None] = []
+        self.principals: list[Principal] = []
         self.readiness = (True, "ready")
+        self.running = NothingRuns()
+        self.brake = FreeBrake()
 
     async def ask(self, request: AskRequest, emit: Emit) -> AskResult:
+        self.principals.append(request.principal)
         return await self._ask(request, emit)
 
-    def tools(self, identity: Identity | None) -> Sequence[Mapping[str, Any]]:
+    def keys(self) -> Keyring:
+        return self.keyring
+
+    def tools(self, identity: Identity | None, principal: Principal) -> Sequence[Mapping[str, Any]]:
         self.identities.append(identity)
+        self.principals.append(principal)
         return [{"name": "a.b"}]
 
     def status(self) -> Mapping[str, Any]:
         return {"state": "ready"}
 
+    def metrics(self) -> str:
+        return "up 1\n"
+
     def ready(self) -> tuple[bool, str]:
         return self.readiness
+
+
+class NothingRuns:
+    def list(self) -> tuple[RunningAsk, ...]:
+        return ()
+
+    def cancel(self, ask_id: str, reason: str) -> int:
+        return 0
+
+
+class FreeBrake(Revocations):
+    """Revocations that are kept nowhere, in a daemon without tools."""
+
+    def matching(self, pattern: str) -> Matching:
+        return Matching(())
 
 
 class BlockedAsk:
@@ -118,13 +176,33 @@ async def serving(
 
 @asynccontextmanager
 async def calling(
-    door: StubDoor | None = None, limits: HttpLimits = LIMITS
+    door: HttpDoor | None = None,
+    limits: HttpLimits = LIMITS,
+    base_url: str = "http://localhost",
+    gate: Gate | None = None,
 ) -> AsyncIterator[httpx2.AsyncClient]:
     """The same application without a socket, where the socket is not the point."""
-    app = build_app(door or StubDoor(), limits, asyncio.Event())
+    app = build_app(door or StubDoor(), limits, asyncio.Event(), gate)
     transport = httpx2.ASGITransport(app, raise_app_exceptions=False)
-    async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as client:
+    async with httpx2.AsyncClient(transport=transport, base_url=base_url) as client:
         yield client
+
+
+def scope_of(
+    *headers: Header,
+    server: object = ("127.0.0.1", 8040),
+    path: str = "/v1/ask",
+    query: bytes = b"",
+) -> dict[str, Any]:
+    """What the guard looks at of a request."""
+    return {
+        "type": "http",
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": query,
+        "headers": list(headers),
+        "server": server,
+    }
 
 
 def head(port: int, *lines: str, target: str = "POST /v1/ask") -> bytes:

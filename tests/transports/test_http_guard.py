@@ -1,16 +1,17 @@
 import pytest
 
 from session_runtime.errors import RequestError
-from session_runtime.transports.http.guard import check_head
+from session_runtime.transports.http.head import check_size
+from session_runtime.transports.http.keyless import check_keyless
 from session_runtime.transports.http.protocol import MAX_HEAD_BYTES
-from tests.transports.stub import TEXT, serving
+from tests.transports.stub import TEXT, Header, scope_of, serving
 
 HOST = (b"host", b"localhost:8040")
 
 
-def refusal(*headers: tuple[bytes, bytes]) -> str:
+def refusal(*headers: Header, server: object = ("127.0.0.1", 8040)) -> str:
     with pytest.raises(RequestError) as caught:
-        check_head(headers)
+        check_keyless(scope_of(*headers, server=server))
     return caught.value.code
 
 
@@ -20,8 +21,8 @@ def refusal(*headers: tuple[bytes, bytes]) -> str:
     ["localhost", "LOCALHOST:1", "127.0.0.1:8040", "127.9.8.7", "[::1]", "[::1]:8040"],
 )
 def test_names_of_this_machine_are_hosts(host: str) -> None:
-    check_head([(b"host", host.encode())])
-    check_head([HOST, (b"origin", f"http://{host}".encode())])
+    check_keyless(scope_of((b"host", host.encode())))
+    check_keyless(scope_of(HOST, (b"origin", f"http://{host}".encode())))
 
 
 @pytest.mark.requirement("NET-2a")
@@ -75,10 +76,34 @@ def test_forwarded_requests_are_refused(name: bytes) -> None:
     assert refusal(HOST, (name, b"for=127.0.0.1")) == "request.forwarded"
 
 
-def test_a_large_head_is_refused() -> None:
-    assert refusal(HOST, (b"x-a", b"x" * MAX_HEAD_BYTES)) == "request.head_too_large"
-    with pytest.raises(RequestError):
-        check_head([HOST], target_bytes=MAX_HEAD_BYTES)
+@pytest.mark.requirement("NET-2a")
+@pytest.mark.parametrize(
+    ("server", "accepted"),
+    [
+        (("127.0.0.1", 8040), True),
+        (("::1", 8040, 0, 0), True),
+        (("10.0.0.1", 8040), False),
+        (("2001:db8::1", 8040, 0, 0), False),
+        (None, False),
+    ],
+)
+def test_a_port_that_others_reach_serves_them_nothing_without_keys(
+    server: object, accepted: bool
+) -> None:
+    if accepted:
+        check_keyless(scope_of(HOST, server=server))
+    else:
+        assert refusal(HOST, server=server) == "request.host"
+
+
+@pytest.mark.parametrize(
+    ("headers", "query"),
+    [([(b"x-a", b"x" * MAX_HEAD_BYTES)], b""), ([], b"x" * MAX_HEAD_BYTES)],
+)
+def test_a_large_head_is_refused(headers: list[Header], query: bytes) -> None:
+    with pytest.raises(RequestError) as caught:
+        check_size(scope_of(HOST, *headers, query=query))
+    assert caught.value.code == "request.head_too_large"
 
 
 @pytest.mark.requirement("NET-2a")

@@ -36,7 +36,7 @@ class TextLines(logging.Formatter):
             f"{time} {record.levelname.lower():7} {record.name}: {_one_line(record.getMessage())}"
         )
         if record.exc_info:
-            line += "\n" + self.formatException(record.exc_info)
+            line += "\n" + printable(self.formatException(record.exc_info))
         return line
 
 
@@ -44,15 +44,18 @@ def _one_line(message: str) -> str:
     return printable(message).replace("\n", "\\n").replace("\t", "\\t")
 
 
-def set_up_logging(settings: LogSettings, silent: Collection[str] = ()) -> None:
+def set_up_logging(settings: LogSettings, errors_only: Collection[str] = ()) -> None:
     """Send the log to standard error; called once by the daemon, never by an embedded runtime.
 
-    ``silent`` are names of loggers whose lines are left out.
+    ``errors_only`` are names of loggers of which nothing below an error is written.
     """
     handler = logging.StreamHandler(sys.stderr)
-    handler.addFilter(lambda record: record.name not in silent)
+    handler.addFilter(
+        lambda record: record.levelno >= logging.ERROR or record.name not in errors_only
+    )
     handler.setFormatter(JsonLines() if settings.format == "json" else TextLines())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(settings.level.upper())
-    logging.getLogger("httpx2").setLevel(logging.WARNING)
+    for library in ("httpx2", "watchfiles"):
+        logging.getLogger(library).setLevel(logging.WARNING)

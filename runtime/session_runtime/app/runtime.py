@@ -2,28 +2,38 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from session_runtime import __version__
+from session_runtime.app.brake import ToolBrake
+from session_runtime.app.editor import ConfigEditor
+from session_runtime.app.metrics import metrics
+from session_runtime.app.reader import ConfigReader
 from session_runtime.ask.emitter import Emit, discard
-from session_runtime.ask.service import AskService
-from session_runtime.config.live import put_in_force
-from session_runtime.config.load import load
+from session_runtime.ask.service import ALL, AskService
+from session_runtime.config.history import FOLDER as HISTORY
+from session_runtime.config.history import History
+from session_runtime.config.live import LiveConfig
+from session_runtime.config.receipt import Receipt
 from session_runtime.config.runtime import TraceSettings
 from session_runtime.config.snapshot import ConfigSnapshot
+from session_runtime.config.watch import Watcher
 from session_runtime.errors import ConfigError, Problem
 from session_runtime.generation import Generation, GenerationBuilder
+from session_runtime.registry.keyring import Keyring
+from session_runtime.registry.policy import acting_for
 from session_runtime.registry.registry import Registry
+from session_runtime.registry.revocations import open_revocations
+from session_runtime.registry.spec import ToolSpec
+from session_runtime.threads import in_thread
+from session_runtime.trace.metrics import exposition
 from session_runtime.trace.record import AskRecord
 from session_runtime.trace.sink import TraceSink
-from session_runtime.types import NOTHING, AskRequest, AskResult, Identity
-
-DEFAULT_CONFIG = Path("config.toml")
-CONFIG_VARIABLE = "SESSION_RUNTIME_CONFIG"
-ENV_FILE_VARIABLE = "SESSION_RUNTIME_ENV_FILE"
+from session_runtime.types import LOCAL, NOTHING, AskRequest, AskResult, Identity, Principal
 
 
 class Runtime:
@@ -35,11 +45,19 @@ class Runtime:
         registry: Registry,
         service: AskService,
         sink: TraceSink | None,
+        live: LiveConfig,
+        watcher: Watcher,
+        brake: ToolBrake,
+        editor: ConfigEditor,
     ) -> None:
         self._builder = builder
         self._registry = registry
         self._service = service
         self._sink = sink
+        self._watcher = watcher
+        self.live = live
+        self.brake = brake
+        self.editor = editor
 
     @classmethod
     @asynccontextmanager
@@ -51,6 +69,7 @@ class Runtime:
         explicit: Mapping[str, object] = NOTHING,
         env_file: str | os.PathLike[str] | None = None,
         resources: Mapping[str, Any] = NOTHING,
+        watch: bool = True,
     ) -> AsyncIterator["Runtime"]:
         """Open a runtime; raises ConfigError with every problem found.
 
@@ -58,10 +77,12 @@ class Runtime:
         ``config.toml`` if there is one, else defaults hold. ``env`` stands in for the process's
         environment, ``explicit`` maps dotted keys to values that win over every source, ``env_file``
         names a ``.env`` file to read, as SESSION_RUNTIME_ENV_FILE does, ``resources`` are handed to
-        handlers. On leaving, running asks are cancelled and everything is closed.
+        handlers. Edits act on new asks, unless ``watch`` is off. On leaving, running asks are cancelled
+        and everything is closed.
         """
-        snapshot = await asyncio.to_thread(read_config, path, env, explicit, env_file)
-        async with open_runtime(snapshot, resources) as runtime:
+        read = ConfigReader(path, env, explicit, env_file)
+        snapshot = await in_thread("read configuration", read)
+        async with open_runtime(read, snapshot, resources, watch=watch) as runtime:
             yield runtime
 
     @property
@@ -74,35 +95,44 @@ class Runtime:
         """How many asks are running."""
         return self._service.running
 
+    @property
+    def running(self) -> AskService:
+        """The asks that run, to look at and to cancel (REL-9)."""
+        return self._service
+
     async def ask(self, request: AskRequest, emit: Emit = discard) -> AskResult:
         """Answer one request; see ``AskService.ask`` (ASK-1)."""
         return await self._service.ask(request, emit)
 
-    def tools(self, identity: Identity | None = None) -> list[dict[str, Any]]:
-        """What ``identity`` may use, or every tool (None), with statistics (REG-5)."""
+    def tools(
+        self, identity: Identity | None = None, principal: Principal = LOCAL
+    ) -> list[dict[str, Any]]:
+        """What ``principal`` may use for ``identity``, or every tool (None) (REG-5, NET-2).
+
+        Where a tool stands, if it is revoked and how its calls went is told to admins only. Raises
+        RequestError if the principal may not act for the identity.
+        """
         generation = self.generation
         specs = generation.catalog.specs
         if identity is not None:
-            specs = generation.permitted.get(generation.policy.mask(identity)).tools
+            acting = acting_for(principal, identity)
+            specs = generation.permitted.get(generation.policy.permitted(principal, acting)).tools
+        if not principal.admin:
+            return [_tool_to_json(spec) for spec in specs]
+        revoked = generation.policy.revoked.names
         return [
             {
-                "name": spec.name,
-                "description": spec.description,
-                "parameters": spec.parameters,
-                "source": spec.source_id,
-                "origin": spec.origin,
+                **_tool_to_json(spec),
+                "revoked": spec.name in revoked,
                 "place": spec.place,
-                "aliases": list(spec.aliases),
-                "requires": sorted(spec.requires),
-                "feature": spec.feature,
-                "destructive": spec.annotations.destructive,
-                "read_only": spec.annotations.read_only,
-                "idempotent": spec.annotations.idempotent,
-                "deprecated": spec.deprecated is not None,
                 "statistics": self._registry.statistics(spec).to_json(),
             }
             for spec in specs
         ]
+
+    def keys(self) -> Keyring:
+        """The keys that let callers in; without one, this machine alone may call (NET-2)."""
+        return self.generation.keys
 
     def status(self) -> dict[str, Any]:
         """The state of the runtime, for operators."""
@@ -114,15 +144,38 @@ class Runtime:
             "state": "draining" if self._service.draining else "ready",
             "asks": self.asks,
             "generations": self._builder.generations.report(),
+            "config": self._config_status(),
+            "watcher": self._watcher.status(),
+            "revocations": [revocation.to_json() for revocation in self.brake.list()],
             "trace_dropped": self._sink.dropped if self._sink is not None else 0,
             "tools": len(catalog.specs),
             "servers": [catalog.status(server) for server in catalog.servers()],
             "quarantined": [
-                {"name": bad.name, "place": bad.place, "reason": bad.reason}
+                {"name": bad.name, "place": bad.place, "reason": bad.reason, "stale": bad.stale}
                 for bad in catalog.quarantined
             ],
             "warnings": [str(w) for w in (*generation.snapshot.warnings, *generation.warnings)],
         }
+
+    def _config_status(self) -> dict[str, Any]:
+        """Whether what the sources say is in force, since when it is not, and what came last."""
+        live, last = self.live, self.live.receipts.last
+        return {
+            "in_force": live.rejected_since is None,
+            "rejected_since": live.rejected_since,
+            "restart_needed": [change.key for change in live.waiting],
+            "last_receipt": None if last is None else last.to_json(),
+        }
+
+    def metrics(self) -> str:
+        """Numbers for a monitoring system, in the text format of Prometheus (REL-3)."""
+        ready, _ = self.ready()
+        return exposition(metrics(self._builder.generations, self.live, self.asks, ready))
+
+    @property
+    def watched(self) -> bool:
+        """Whether edits are noticed, or nobody asked for that; false should never be seen."""
+        return self._watcher.alive
 
     def ready(self) -> tuple[bool, str]:
         """Whether new asks are taken, and why not."""
@@ -135,14 +188,26 @@ class Runtime:
             async with asyncio.timeout(timeout_s):
                 await self._service.idle()
         except TimeoutError:
-            self._service.cancel_all("the daemon is stopping")
+            self._service.cancel(ALL, "the daemon is stopping")
             await self._service.idle()
 
 
-def config_path(path: str | os.PathLike[str] | None, env: Mapping[str, str]) -> tuple[Path, bool]:
-    """Which file to read, and whether somebody named it: then it has to exist (CFG-6)."""
-    named = path or env.get(CONFIG_VARIABLE)
-    return (Path(named), True) if named else (DEFAULT_CONFIG, False)
+def _tool_to_json(spec: ToolSpec) -> dict[str, Any]:
+    """What anybody may know who may use the tool."""
+    return {
+        "name": spec.name,
+        "description": spec.description,
+        "parameters": spec.parameters,
+        "source": spec.source_id,
+        "origin": spec.origin,
+        "aliases": list(spec.aliases),
+        "requires": sorted(spec.requires),
+        "feature": spec.feature,
+        "destructive": spec.annotations.destructive,
+        "read_only": spec.annotations.read_only,
+        "idempotent": spec.annotations.idempotent,
+        "deprecated": spec.deprecated is not None,
+    }
 
 
 def read_config(
@@ -152,36 +217,51 @@ def read_config(
     env_file: str | os.PathLike[str] | None = None,
 ) -> ConfigSnapshot:
     """Read and validate a configuration without opening anything; raises ConfigError."""
-    variables = os.environ if env is None else env
-    file, named = config_path(path, variables)
-    dotenv = env_file or variables.get(ENV_FILE_VARIABLE)
-    return load(
-        file,
-        named=named,
-        env=variables,
-        explicit=explicit,
-        dotenv=Path(dotenv) if dotenv else None,
-    )
+    return ConfigReader(path, env, explicit, env_file)()
 
 
 @asynccontextmanager
 async def open_runtime(
-    snapshot: ConfigSnapshot, resources: Mapping[str, Any] = NOTHING
+    read: ConfigReader,
+    snapshot: ConfigSnapshot,
+    resources: Mapping[str, Any] = NOTHING,
+    *,
+    watch: bool,
+    acted: Callable[[ConfigSnapshot, Receipt], None] = lambda *_: None,
+    told: Callable[[Receipt], None] = lambda _: None,
 ) -> AsyncIterator[Runtime]:
-    """Open all parts for ``snapshot`` and close them in reverse order."""
+    """Open all parts for ``snapshot``, which ``read`` gave, and close them in reverse order.
+
+    ``acted`` and ``told`` are told at ``LiveConfig``.
+    """
     registry = Registry()
-    builder = GenerationBuilder(registry, bundled_handlers())
-    await put_in_force(snapshot, builder)
-    async with _trace(snapshot.settings.trace) as sink:
-        keep_record = sink.write if sink is not None else _keep_nothing
-        service = AskService(builder.generations, keep_record, resources)
-        try:
-            yield Runtime(builder, registry, service, sink)
-        finally:
-            service.drain()
-            service.cancel_all("the runtime is closing")
-            await service.idle()
-            await builder.generations.aclose()
+    state_dir = snapshot.settings.runtime.state_dir
+    revocations = await in_thread("read revocations", partial(open_revocations, state_dir))
+    builder = GenerationBuilder(registry, bundled_handlers(), revocations)
+    brake = ToolBrake(revocations, builder.generations)
+    live = LiveConfig(read, builder, acted, told)
+    await live.start(snapshot)
+    watcher = _watcher(live, read, watch)
+    editor = ConfigEditor(read, live, History(state_dir / HISTORY))
+    try:
+        async with _trace(snapshot.settings.trace) as sink:
+            keep_record = sink.write if sink is not None else _keep_nothing
+            service = AskService(builder.generations, keep_record, resources)
+            try:
+                async with watcher.running():
+                    yield Runtime(builder, registry, service, sink, live, watcher, brake, editor)
+            finally:
+                service.drain()
+                service.cancel(ALL, "the runtime is closing")
+                await service.idle()
+    finally:
+        await live.aclose()
+        await builder.generations.aclose()
+
+
+def _watcher(live: LiveConfig, read: ConfigReader, watch: bool) -> Watcher:
+    settings = live.snapshot.settings.runtime
+    return Watcher(live, read.path, settings.watch if watch else "off", settings.recheck_s)
 
 
 @asynccontextmanager

@@ -5,18 +5,27 @@ import fcntl
 import gc
 import logging
 import os
-import signal
 import socket
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
+from session_runtime.app.control import control_socket
+from session_runtime.app.keep import HistoryKeeper
+from session_runtime.app.last_good import last_good as read_last_good
 from session_runtime.app.logs import set_up_logging
-from session_runtime.app.runtime import Runtime, open_runtime, read_config
+from session_runtime.app.notify import ServiceManager
+from session_runtime.app.open_files import allow_open_files
+from session_runtime.app.reader import ConfigReader
+from session_runtime.app.runtime import Runtime, open_runtime
+from session_runtime.app.signals import Signals, listening
+from session_runtime.config.history import FOLDER, History
+from session_runtime.config.receipt import Receipt
 from session_runtime.config.snapshot import ConfigSnapshot
-from session_runtime.errors import StartError
+from session_runtime.errors import ConfigError, StartError
 from session_runtime.transports.http.door import HttpLimits
-from session_runtime.transports.http.server import build_app, run_http
+from session_runtime.transports.http.guard import ControlGate
+from session_runtime.transports.http.server import GRACE_S, build_app, run_http
 from session_runtime.types import NOTHING
 
 EXIT_STOPPED = 0
@@ -30,31 +39,84 @@ def serve(
     explicit: Mapping[str, object] = NOTHING,
     env: Mapping[str, str] | None = None,
     env_file: str | os.PathLike[str] | None = None,
+    *,
+    last_good: bool = False,
 ) -> int:
     """Run the daemon until a signal stops it; returns the exit code.
 
-    What the arguments mean is told at ``Runtime.open``. Raises ConfigError for a configuration that
+    What the arguments mean is told at ``Runtime.open``; with ``last_good``, the newest configuration of
+    the history takes the place of a file that cannot be used. Raises ConfigError for a configuration that
     cannot be used and StartError if the port or the state directory is taken; nothing is left behind
     then.
     """
-    snapshot = read_config(path, env, explicit, env_file)
-    set_up_logging(snapshot.settings.log)
-    with locked(snapshot.settings.runtime.state_dir):
-        return asyncio.run(_serve(snapshot))
+    read = ConfigReader(path, env, explicit, env_file)
+    try:
+        return _run(read, read())
+    except ConfigError as error:
+        if not last_good:
+            raise
+        fault = error
+    return _run(read, read_last_good(read, fault), fault)
 
 
-async def _serve(snapshot: ConfigSnapshot) -> int:
-    http = snapshot.settings.http
-    with told_to_stop() as (stop, force):
-        with bound(http.host, http.port) as sock:
-            async with open_runtime(snapshot) as runtime:
+def _run(read: ConfigReader, snapshot: ConfigSnapshot, fault: ConfigError | None = None) -> int:
+    """Serve ``snapshot``; ``fault`` is why the file says something else, which cannot be used."""
+    settings = snapshot.settings
+    set_up_logging(settings.log)
+    if fault is not None:
+        _log.error(
+            "started with the last good configuration, as the file cannot be used: %s", fault
+        )
+    allow_open_files(settings.runtime.max_concurrent_asks)
+    with locked(settings.runtime.state_dir):
+        return asyncio.run(_serve(read, snapshot, broken=fault is not None))
+
+
+async def _serve(read: ConfigReader, snapshot: ConfigSnapshot, *, broken: bool) -> int:
+    settings, manager = snapshot.settings, ServiceManager(os.environ)
+    with listening() as signals:
+        with (
+            bound(settings.http.host, settings.http.port) as port,
+            control_socket(settings.runtime.state_dir) as control,
+        ):
+            async with _opened(read, snapshot, manager) as runtime:
+                if broken:  # its receipt tells what is wrong, and that the file is not in force
+                    await runtime.live.reload("start")
                 gc.collect()
                 gc.freeze()  # what a generation holds lives long: keep the collector off it
-                await _serve_until(runtime, sock, stop, force)
-        code = EXIT_FORCED if force.is_set() else EXIT_STOPPED
-        _log.info("stopped%s", " by force" if force.is_set() else "")
+                await _serve_until(runtime, (port, control), signals, manager)
+        code = EXIT_FORCED if signals.force.is_set() else EXIT_STOPPED
+        _log.info("stopped%s", " by force" if signals.force.is_set() else "")
         await _leave_if_stuck(code)
     return code
+
+
+@asynccontextmanager
+async def _opened(
+    read: ConfigReader, snapshot: ConfigSnapshot, manager: ServiceManager
+) -> AsyncIterator[Runtime]:
+    """A runtime whose good configurations are kept, and whose receipts the service manager is told."""
+    keeper = HistoryKeeper(History(snapshot.settings.runtime.state_dir / FOLDER))
+
+    def acted(snapshot: ConfigSnapshot, receipt: Receipt) -> None:
+        _act_now(snapshot, receipt)
+        keeper.keep(snapshot, receipt)
+
+    def told(receipt: Receipt) -> None:
+        manager.status(receipt.summary())
+
+    try:
+        async with open_runtime(read, snapshot, watch=True, acted=acted, told=told) as runtime:
+            yield runtime
+    finally:
+        await keeper.aclose()
+
+
+def _act_now(snapshot: ConfigSnapshot, receipt: Receipt) -> None:
+    """Do what an edit changes at once (CFG-6), and keep the collector off what lives long."""
+    set_up_logging(snapshot.settings.log)
+    if receipt.trigger != "start" and len(receipt.tools) > 0:
+        gc.freeze()
 
 
 async def _leave_if_stuck(code: int) -> None:
@@ -70,31 +132,63 @@ async def _leave_if_stuck(code: int) -> None:
 
 
 async def _serve_until(
-    runtime: Runtime, sock: socket.socket, stop: asyncio.Event, force: asyncio.Event
+    runtime: Runtime,
+    sockets: tuple[socket.socket, socket.socket],
+    signals: Signals,
+    manager: ServiceManager,
 ) -> None:
-    settings = runtime.generation.settings
+    """Serve the port and the control socket until a signal stops it, or either of them fails."""
+    port, control = sockets
     stop_serving = asyncio.Event()
-    app = build_app(runtime, HttpLimits(settings.http.max_body_bytes), stop_serving)
-    serving = asyncio.create_task(run_http(app, sock, stop_serving), name="http")
-    _announce(runtime, sock)
-    await _until(stop, serving)
-    if stop.is_set():
-        await _drain(runtime, force)
-    stop_serving.set()
-    await serving
+    limits = HttpLimits(runtime.generation.settings.http.max_body_bytes)
+    doors = {
+        "http": (build_app(runtime, limits, stop_serving), port),
+        "control": (build_app(runtime, limits, stop_serving, ControlGate()), control),
+    }
+    async with asyncio.TaskGroup() as group:
+        for name, (app, sock) in doors.items():
+            serving = group.create_task(run_http(app, sock, stop_serving), name=name)
+            serving.add_done_callback(lambda _: signals.stop.set())
+        living = group.create_task(_give_signs_of_life(runtime, manager), name="signs of life")
+        reloading = group.create_task(_reload_when_told(runtime, signals, manager), name="hangup")
+        manager.ready(_announced(runtime, port))
+        await signals.stop.wait()
+        reloading.cancel()
+        await _drain(runtime, signals.force, manager)
+        stop_serving.set()
+        living.cancel()
 
 
-async def _until(event: asyncio.Event, serving: asyncio.Task[None]) -> None:
-    """Wait for the event, or for the server to end by a fault of its own."""
-    waiting = asyncio.create_task(event.wait(), name="stop signal")
-    await asyncio.wait((waiting, serving), return_when=asyncio.FIRST_COMPLETED)
-    waiting.cancel()
+async def _reload_when_told(runtime: Runtime, signals: Signals, manager: ServiceManager) -> None:
+    """Reload for each signal that asks for it; several during a reload lead to one more."""
+    while True:
+        await signals.reload.wait()
+        signals.reload.clear()
+        manager.reloading()
+        try:
+            told = (await runtime.live.reload("signal")).summary()
+        except Exception:  # noqa: BLE001 - a fault of ours must not end what serves
+            _log.exception("reloading failed")
+            told = "reloading failed; the log has the reason"
+        manager.ready(told)
 
 
-async def _drain(runtime: Runtime, force: asyncio.Event) -> None:
+async def _give_signs_of_life(runtime: Runtime, manager: ServiceManager) -> None:
+    """Tell a watchdog that this loop turns and edits are noticed, in half the time it waits."""
+    if manager.watchdog_s is None:
+        return
+    while True:
+        if runtime.watched:
+            manager.alive()
+        await asyncio.sleep(manager.watchdog_s / 2)
+
+
+async def _drain(runtime: Runtime, force: asyncio.Event, manager: ServiceManager) -> None:
     """Let running asks finish, unless a second signal cuts that short."""
-    _log.info("stopping: new asks are refused, %d still run", runtime.asks)
     timeout_s = runtime.generation.settings.runtime.drain_timeout_s
+    told = f"stopping: new asks are refused, {runtime.asks} still run"
+    _log.info("%s", told)
+    manager.stopping(timeout_s + 2 * GRACE_S + LAST_GRACE_S, told)
     draining = asyncio.create_task(runtime.drain(timeout_s), name="drain")
     forcing = asyncio.create_task(force.wait(), name="force signal")
     await asyncio.wait((draining, forcing), return_when=asyncio.FIRST_COMPLETED)
@@ -103,37 +197,19 @@ async def _drain(runtime: Runtime, force: asyncio.Event) -> None:
     await asyncio.wait((draining, forcing))
 
 
-def _announce(runtime: Runtime, sock: socket.socket) -> None:
-    host, port = sock.getsockname()[:2]
+def _announced(runtime: Runtime, port: socket.socket) -> str:
+    """Log that it serves and where; gives the line."""
+    host, number = port.getsockname()[:2]
     generation = runtime.generation
-    _log.info(
-        "serving on http://%s:%d with %d tools, model %s, generation %d",
-        f"[{host}]" if ":" in host else host,
-        port,
-        len(generation.catalog.specs),
-        generation.default_profile,
-        generation.number,
+    told = (
+        f"serving on http://{f'[{host}]' if ':' in host else host}:{number} with"
+        f" {len(generation.catalog.specs)} tools, model {generation.default_profile},"
+        f" generation {generation.number}"
     )
-    _log.info("no keys are set: only this machine may call, and every caller is admin")
-
-
-@contextmanager
-def told_to_stop() -> Iterator[tuple[asyncio.Event, asyncio.Event]]:
-    """Events for the first and the second SIGTERM or SIGINT."""
-    stop, force = asyncio.Event(), asyncio.Event()
-    loop = asyncio.get_running_loop()
-
-    def on_signal() -> None:
-        (force if stop.is_set() else stop).set()
-
-    numbers = (signal.SIGTERM, signal.SIGINT)
-    for number in numbers:
-        loop.add_signal_handler(number, on_signal)
-    try:
-        yield stop, force
-    finally:
-        for number in numbers:
-            loop.remove_signal_handler(number)
+    _log.info("%s", told)
+    if not runtime.keys():
+        _log.info("no keys are set: only this machine may call, and every caller is admin")
+    return told
 
 
 @contextmanager

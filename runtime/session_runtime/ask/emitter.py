@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from session_runtime.types import AskEvent, MessageSent
+from session_runtime.types import AskEvent, MessageSent, TextDelta
 
 Emit = Callable[[AskEvent], None]
 
@@ -19,6 +19,7 @@ class Emitter:
     def __init__(self, ask_id: str, sink: Emit) -> None:
         self._ask_id = ask_id
         self._sink = sink
+        self._is_heard = sink is not discard
         self._seq = 0
         self._closed = False
         self._messages: list[str] = []
@@ -33,7 +34,13 @@ class Emitter:
         if self._closed:
             return
         self._seq += 1
-        self._sink(replace(event, ask_id=self._ask_id, seq=self._seq))
+        if self._is_heard:
+            self._sink(replace(event, ask_id=self._ask_id, seq=self._seq))
+
+    def text(self, text: str) -> None:
+        """Deliver a piece of the model's text; there are many, so that none is made for nobody."""
+        if self._is_heard:
+            self.send(TextDelta(text=text))
 
     def message(self, text: str) -> None:
         """Send a message to the caller and remember it for the result."""

@@ -106,7 +106,14 @@ class Exposure:
         """Whether results.read can be called, at the latest from the next turn on (ASK-8b)."""
         if RESULTS_READ in self._hidden or not may_read_results(self._generation, self._permitted):
             return False
+        if RESULTS_READ in self.revoked:
+            return False
         return self.session is None or self.session.can_load(RESULTS_READ)
+
+    @property
+    def revoked(self) -> frozenset[str]:
+        """Tools that an operator has taken away, perhaps since the ask began (REL-9)."""
+        return self._generation.policy.revoked.names
 
     def load_results_read(self) -> bool:
         """Make results.read callable from the next turn on; False if that changes nothing."""
@@ -230,6 +237,7 @@ def _open_session(
         directory_max_tokens=skills.tool_search_directory_max_tokens,
         explain=skills.tool_search_explain,
         max_exposed=profile.settings.max_tools,
+        withdrawn=lambda: generation.policy.revoked.names,
     )
 
 

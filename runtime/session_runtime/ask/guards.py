@@ -11,9 +11,9 @@ REFUSE_AT = 4
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """The call may run; ``warning`` is added to its result for the model to read."""
+    """The call may run; ``warning``, if there is any, is for the model to read below its result."""
 
-    warning: str | None = None
+    warning: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,10 @@ from session_runtime.ask.turn import TurnRun, run_calls
 from session_runtime.models.base import NUDGE, ModelReply, ModelRequest, OnText
 from session_runtime.trace.record import CallRecord, TurnRecord
 from session_runtime.types import (
+    AskState,
     ErrorInfo,
     Message,
     Outcome,
-    TextDelta,
     TextPart,
     TurnStarted,
     Usage,
@@ -52,8 +52,14 @@ class OpenTurn:
 
 @dataclass(slots=True)
 class Progress:
-    """What an ask has done so far; only its loop writes here, its service reads it at the end."""
+    """What an ask has done so far; only its loop writes here, its service reads it.
 
+    ``step`` is the turn under way, ``calls`` how many tool calls were begun, ``state`` what is waited for.
+    """
+
+    state: AskState = "starting"
+    step: int = 0
+    calls: int = 0
     usage: Usage = field(default_factory=Usage)
     turns: list[TurnRecord] = field(default_factory=list)
     text: str = ""
@@ -86,6 +92,7 @@ class Loop:
 
     async def _turn(self, step: int) -> Ending | None:
         opened = OpenTurn(step, self._exposure.next_turn())
+        self.progress.step, self.progress.state = step, "model"
         try:
             reply = await self._call_model(opened)
             self.progress.text = reply.text
@@ -125,7 +132,7 @@ class Loop:
         self._scope.emitter.send(
             TurnStarted(step=opened.step, exposed=exposed, model=model, attempt=attempt)
         )
-        return lambda text: self._scope.emitter.send(TextDelta(text=text))
+        return self._scope.emitter.text
 
     def _count(self, opened: OpenTurn, reply: ModelReply) -> None:
         usage = reply.usage or self._estimated(opened.turn, reply)
@@ -134,6 +141,8 @@ class Loop:
 
     async def _run_calls(self, opened: OpenTurn, reply: ModelReply) -> TurnRun:
         started = _now()
+        self.progress.state = "tools"
+        self.progress.calls += len(reply.calls)
         try:
             cut_off = reply.finish_reason in CUT_OFF
             run = await run_calls(

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from session_runtime.ask.scope import AskScope
-from session_runtime.registry.invoke.results import Keep
+from session_runtime.registry.invoke.results import Place
 from session_runtime.registry.names import TOOL_SEARCH
 from session_runtime.search import SearchView, resolve_names
 from session_runtime.trace.record import CallRecord, record_call
@@ -38,8 +38,8 @@ async def run_prefetch(scope: AskScope, view: SearchView, readable: bool) -> Pre
     wanted = [name for name in skills.prefetch_tools if name != TOOL_SEARCH]
     found, missing = resolve_names(view, wanted)
     deadline = asyncio.get_running_loop().time() + skills.prefetch_timeout_s
-    keepers = [scope.results.keeper(readable=readable) for _ in found]
-    calls = (_call(scope, name, deadline, keep) for name, keep in zip(found, keepers, strict=True))
+    places = [scope.results.place(readable=readable, tool=name) for name in found]
+    calls = (_call(scope, name, deadline, place) for name, place in zip(found, places, strict=True))
     results = await asyncio.gather(*calls)
     return Prefetched(
         tuple((r.name, r.content) for r in results if r.status == "ok"),
@@ -51,8 +51,8 @@ async def run_prefetch(scope: AskScope, view: SearchView, readable: bool) -> Pre
     )
 
 
-async def _call(scope: AskScope, name: str, deadline: float, keep: Keep) -> ToolResult:
+async def _call(scope: AskScope, name: str, deadline: float, place: Place | None) -> ToolResult:
     catalog = scope.generation.catalog
     context = scope.context(f"prefetch:{name}", deadline)
     spec = catalog.lookup(name)
-    return await scope.generation.invoker.invoke(catalog, spec, NOTHING, context, keep)
+    return await scope.generation.invoker.invoke(catalog, spec, NOTHING, context, place)

@@ -22,6 +22,7 @@ def build_record(run: AskRun, result: AskResult, duration_s: float) -> AskRecord
         generation=run.generation.number,
         config_digest=run.generation.digest,
         model=run.profile.name if run.profile is not None else "",
+        principal=run.request.principal,
         identity=run.request.identity,
         tool_search=search,
         prefetch=run.prefetched.records,

@@ -4,7 +4,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, get_args
 
 from session_runtime.errors import RequestError
-from session_runtime.types import AskRequest, Identity, ImagePart, Message, Role, TextPart
+from session_runtime.types import (
+    AskRequest,
+    Identity,
+    ImagePart,
+    Message,
+    Principal,
+    Role,
+    TextPart,
+)
 
 
 def check_request(request: AskRequest) -> None:
@@ -26,6 +34,9 @@ def check_request(request: AskRequest) -> None:
         raise RequestError("text is empty: give the question")
     _check("deadline_s", request.deadline_s, _is_positive_or_none, "a number of seconds above 0")
     _check_identity(request.identity)
+    _check(
+        "principal", request.principal, lambda value: isinstance(value, Principal), "a Principal"
+    )
 
 
 def _check_message(name: str, message: object) -> None:

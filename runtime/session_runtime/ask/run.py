@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import closing
 from typing import Any
 
 from session_runtime.ask.emitter import Emitter
 from session_runtime.ask.exposure import Exposure, may_read_results, open_exposure
 from session_runtime.ask.guards import CallGuard
 from session_runtime.ask.history import repair_history
-from session_runtime.ask.kept import KeptResults, next_number
+from session_runtime.ask.kept import KeptResults, Room, next_number
 from session_runtime.ask.loop import Ending, Loop, Progress
 from session_runtime.ask.notices import prefetch_notices
 from session_runtime.ask.prefetch import Prefetched, run_prefetch
@@ -19,12 +20,15 @@ from session_runtime.ask.transcript import Transcript
 from session_runtime.ask.turn import load_reading
 from session_runtime.errors import RequestError
 from session_runtime.generation import Generation, Profile
+from session_runtime.registry.policy import acting_for
 from session_runtime.spelling import hint
+from session_runtime.toolbox.owner import Owner
 from session_runtime.types import (
     AskRequest,
     AskResult,
     AskStarted,
     ErrorInfo,
+    Identity,
     Notice,
     PrefetchFinished,
 )
@@ -40,6 +44,7 @@ class AskRun:
         generation: Generation,
         resources: Mapping[str, Any],
         emitter: Emitter,
+        room: Room,
     ) -> None:
         self.ask_id = ask_id
         self.request = request
@@ -50,6 +55,7 @@ class AskRun:
         self.exposure: Exposure | None = None
         self._resources = resources
         self._emitter = emitter
+        self._room = room
         self._loop: Loop | None = None
         self._transcript: Transcript | None = None
 
@@ -58,14 +64,24 @@ class AskRun:
         """What the loop has done so far; empty before the first turn."""
         return self._loop.progress if self._loop is not None else Progress()
 
+    @property
+    def model(self) -> str:
+        """The profile that answers now; before it is chosen the one that was asked for, if any."""
+        profile = self.exposure.profile if self.exposure is not None else self.profile
+        return profile.name if profile is not None else self.request.model or ""
+
     async def execute(self) -> Ending:
         """Check the request, prefetch, expose, loop. Raises RequestError and the model's errors."""
         check_request(self.request)
+        identity = acting_for(self.request.principal, self.request.identity)
         profile = choose_profile(self.generation, self.request.model)
         self.profile = profile
-        scope = self._scope()
+        with closing(self._open_results()) as results:
+            return await self._answer(profile, self._scope(identity, results))
+
+    async def _answer(self, profile: Profile, scope: AskScope) -> Ending:
         self._emitter.send(AskStarted(generation=self.generation.number, model=profile.name))
-        mask = self.generation.policy.mask(self.request.identity)
+        mask = self.generation.policy.permitted(scope.principal, scope.identity)
         await self._prefetch(scope, mask, profile)
         exposure = open_exposure(self.generation, profile, mask, self.prefetched.names)
         self.exposure = exposure
@@ -90,15 +106,25 @@ class AskRun:
             error=ending.error,
         )
 
-    def _scope(self) -> AskScope:
-        settings = self.generation.settings
-        limit_s = min(settings.runtime.ask_timeout_s, self.request.deadline_s or float("inf"))
+    def _open_results(self) -> KeptResults:
         earlier = (*self.request.history, *self.request.messages)
-        results = KeptResults(settings.ask.max_result_chars, next_number(earlier))
+        limit = self.generation.settings.ask.max_result_chars
+        revoked = self.generation.policy.revoked
+        return KeptResults(
+            limit,
+            next_number(earlier),
+            room=self._room,
+            revoked=lambda tool: revoked.by(tool) is not None,
+        )
+
+    def _scope(self, identity: Identity, results: KeptResults) -> AskScope:
+        settings, principal = self.generation.settings, self.request.principal
+        owner = Owner(principal.name, self.request.identity.user)
+        limit_s = min(settings.runtime.ask_timeout_s, self.request.deadline_s or float("inf"))
         return AskScope(
             ask_id=self.ask_id,
             generation=self.generation,
-            identity=self.request.identity,
+            identity=identity,
             emitter=self._emitter,
             guard=CallGuard(settings.ask.max_tool_calls),
             deadline=asyncio.get_running_loop().time() + limit_s,
@@ -106,8 +132,9 @@ class AskRun:
             silent=self.request.silent,
             keep_arguments=settings.trace.content,
             resources=self._resources,
-            services=self.generation.toolbox.services(self.request.identity, results),
+            services=self.generation.toolbox.services(owner, results),
             results=results,
+            principal=principal,
             conversation=self.request.conversation,
             metadata=self.request.metadata,
         )

@@ -11,12 +11,22 @@ from session_runtime.ask.notices import Mode
 from session_runtime.generation import Generation
 from session_runtime.handler import HandlerContext, ProgressSink
 from session_runtime.services import Services
-from session_runtime.types import Identity, JsonObject, ToolProgress, nothing
+from session_runtime.types import (
+    LOCAL,
+    Identity,
+    JsonObject,
+    Principal,
+    ToolProgress,
+    nothing,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class AskScope:
-    """What stays the same for all turns of one ask; ``deadline`` is event-loop time."""
+    """What stays the same for all turns of one ask; ``deadline`` is event-loop time.
+
+    ``identity`` is whom the ask is for, ``principal`` who asked.
+    """
 
     ask_id: str
     generation: Generation
@@ -32,6 +42,7 @@ class AskScope:
     resources: Mapping[str, Any] = field(default_factory=nothing)
     services: Services = field(default_factory=Services)
     results: KeptResults = field(default_factory=KeptResults)
+    principal: Principal = LOCAL
 
     def context(self, call_id: str, deadline: float | None = None) -> HandlerContext:
         """What the handler of one call gets to know."""
@@ -47,6 +58,7 @@ class AskScope:
             on_progress=self._progress_of(call_id),
             on_message=self.emitter.message,
             services=self.services,
+            principal=self.principal.name,
         )
 
     def _progress_of(self, call_id: str) -> ProgressSink:

@@ -3,34 +3,48 @@
 import asyncio
 import logging
 import secrets
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from session_runtime.ask.emitter import Emit, Emitter, discard
+from session_runtime.ask.kept import Room
 from session_runtime.ask.loop import Ending
 from session_runtime.ask.record import build_record
 from session_runtime.ask.run import AskRun, failure
 from session_runtime.errors import BusyError, SessionRuntimeError, TransientError
 from session_runtime.generation import Generation, Generations
 from session_runtime.trace.record import AskRecord
-from session_runtime.types import AskEvent, AskFinished, AskRequest, AskResult, ErrorInfo
+from session_runtime.types import (
+    AskEvent,
+    AskFinished,
+    AskRequest,
+    AskResult,
+    ErrorInfo,
+    RunningAsk,
+)
 
+ALL: Final = "all"
 _log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
 class _Running:
-    """An ask in flight: its task and why it is being cancelled, if it is."""
+    """An ask in flight: when it began on two clocks, and why it is being cancelled, if it is."""
 
+    run: AskRun
+    at: float
+    begun: float
     task: asyncio.Task[Ending] | None = None
     cancel_reason: str = field(default="cancelled")
 
 
 class AskService:
-    """Runs asks against the current generation until ``drain``; ``cancel_all`` ends what runs.
+    """Runs asks against the current generation until ``drain``; ``cancel`` ends what runs.
 
-    ``keep_record`` receives one trace record per ask that ran; it must not block.
+    ``keep_record`` receives one trace record per ask that ran; it must not block. All asks keep their
+    long results in the same room.
     """
 
     def __init__(
@@ -41,6 +55,7 @@ class AskService:
     ) -> None:
         self._generations = generations
         self._resources = resources
+        self._room = Room()
         self._keep_record = keep_record
         self._running: dict[str, _Running] = {}
         self._draining = False
@@ -80,12 +95,26 @@ class AskService:
         """Wait until no ask is in flight."""
         await self._idle.wait()
 
-    def cancel_all(self, reason: str) -> None:
-        """Cancel every running ask; each ends as ``cancelled`` with ``reason``."""
-        for running in self._running.values():
-            if running.task is not None and not running.task.cancelling():
+    def list(self) -> tuple[RunningAsk, ...]:
+        """Show every running ask, the oldest first (REL-9)."""
+        now = asyncio.get_running_loop().time()
+        return tuple(_shown(running, now) for running in self._running.values())
+
+    def cancel(self, ask_id: str, reason: str) -> int:
+        """Cancel a running ask, or ``ALL``; each ends as ``cancelled`` with ``reason`` (REL-9).
+
+        Gives the number of asks that were told; those that were told before are not counted.
+        """
+        told = 0
+        for each, running in self._running.items():
+            wanted = ask_id in (each, ALL)
+            if wanted and running.task is not None and not running.task.cancelling():
                 running.cancel_reason = reason
                 running.task.cancel()
+                told += 1
+        if told:
+            _log.warning("%d running asks were told to end: %s", told, reason)
+        return told
 
     def _admit(self) -> None:
         if self._draining:
@@ -100,9 +129,9 @@ class AskService:
     async def _run(
         self, ask_id: str, request: AskRequest, generation: Generation, emitter: Emitter
     ) -> AskResult:
-        run = AskRun(ask_id, request, generation, self._resources, emitter)
+        run = AskRun(ask_id, request, generation, self._resources, emitter, self._room)
         started = asyncio.get_running_loop().time()
-        running = self._running[ask_id] = _Running()
+        running = self._running[ask_id] = _Running(run, time.time(), started)
         self._idle.clear()
         ending = Ending("cancelled", "", ErrorInfo("cancelled.caller", "the caller went away"))
         try:
@@ -151,6 +180,25 @@ async def _execute(run: AskRun) -> Ending:
         )
 
 
+def _shown(running: _Running, now: float) -> RunningAsk:
+    run, request = running.run, running.run.request
+    own = request.principal.identity
+    user = request.identity.user
+    return RunningAsk(
+        ask_id=run.ask_id,
+        started=running.at,
+        age_s=now - running.begun,
+        generation=run.generation.number,
+        model=run.model,
+        user=own.user if user is None and own is not None else user,
+        principal=request.principal.name,
+        steps=run.progress.step,
+        tool_calls=run.progress.calls,
+        state=run.progress.state,
+        cancelling=running.task is not None and running.task.cancelling() > 0,
+    )
+
+
 def _log_failure(result: AskResult) -> None:
     if result.outcome == "failed" and result.error is not None:
         _log.warning("%s failed: %s (%s)", result.ask_id, result.error.message, result.error.code)
@@ -167,6 +215,8 @@ def _busy_info(error: BusyError) -> ErrorInfo:
 
 def _unbreakable(emit: Emit) -> Emit:
     """A sink that cannot break the ask: its first exception is logged, later events still go to it."""
+    if emit is discard:
+        return emit
     told: list[bool] = []
 
     def guarded(event: AskEvent) -> None:

@@ -11,7 +11,7 @@ from session_runtime.ask.exposure import Exposure, Turn
 from session_runtime.ask.guards import Refused
 from session_runtime.ask.notices import call_notices
 from session_runtime.ask.scope import AskScope
-from session_runtime.registry.invoke.results import Keep
+from session_runtime.registry.invoke.results import Place
 from session_runtime.registry.names import END, RESULTS_READ, TOOL_SEARCH
 from session_runtime.registry.spec import ToolSpec
 from session_runtime.search import SearchGovernor
@@ -31,6 +31,7 @@ CANCEL_GRACE_S = 2.0
 NAMES_IN_REFUSAL = 12
 MAX_COMPARED = 200
 MAX_CALLS = 128
+NO_ARGUMENTS = frozenset({"", "{}", "null"})
 _log = logging.getLogger(__name__)
 
 
@@ -41,7 +42,7 @@ class Ready:
     call: ToolCall
     spec: ToolSpec
     arguments: JsonObject
-    warning: str | None = None
+    warning: str = ""
     repairs: tuple[str, ...] = ()
 
     @property
@@ -131,7 +132,7 @@ def _unusable(calls: Sequence[ToolCall], at: int, cut_off: bool) -> ToolResult |
     if at >= MAX_CALLS:
         reason = f"a reply may hold at most {MAX_CALLS} calls: make the others in later turns"
         return _refused(call, "limit.calls_in_turn", reason)
-    if cut_off and at == len(calls) - 1 and not call.arguments.strip():
+    if cut_off and call.arguments.strip() in NO_ARGUMENTS:
         return ToolResult(
             call.id,
             call.name,
@@ -190,16 +191,19 @@ def _admit(
 def _why_not_exposed(exposure: Exposure, turn: Turn, name: str) -> tuple[str, str]:
     """A refusal that names only what this identity may know and call now (TS-13, RTE-11).
 
-    A forbidden name and one that does not exist take the same path to the same words.
+    A forbidden name and one that does not exist take the same path to the same words. One that was
+    revoked before it was loaded does not exist any more (REL-9).
     """
-    if exposure.session is not None and name in exposure.session.deferred:
+    waiting = exposure.session.deferred if exposure.session is not None else ()
+    if name in waiting and name not in exposure.revoked:
         return (
             "tool.not_loaded",
             f"{name} is not loaded in this turn. Call tool_search with the query "
             f"'select:{name}', then call {name} in the next turn",
         )
-    near = nearest(name, turn.by_name, 3) if len(turn.by_name) <= MAX_COMPARED else []
-    now = near or list(turn.by_name)[:NAMES_IN_REFUSAL]
+    usable = [other for other in turn.by_name if other not in exposure.revoked]
+    near = nearest(name, usable, 3) if len(usable) <= MAX_COMPARED else []
+    now = near or usable[:NAMES_IN_REFUSAL]
     label = "Similar tools that can be called now" if near else "Tools that can be called now"
     return "tool.unknown", f"there is no tool named {name[:80]!r} here. {label}: {', '.join(now)}"
 
@@ -242,7 +246,7 @@ async def _run_all(
     """Run what is no search; ``readable`` says whether references to results would be of use."""
     tasks = {
         item.call.id: asyncio.create_task(
-            _run(scope, item, _keeper(scope, item, readable)), name=f"tool {item.spec.name}"
+            _run(scope, item, _place(scope, item, readable)), name=f"tool {item.spec.name}"
         )
         for item in ready
         if item.spec.origin != "virtual"
@@ -260,8 +264,9 @@ async def _run_all(
     }
 
 
-def _keeper(scope: AskScope, item: Ready, readable: bool) -> Keep:
-    return scope.results.keeper(readable=readable and item.spec.name != RESULTS_READ)
+def _place(scope: AskScope, item: Ready, readable: bool) -> Place | None:
+    name = item.spec.name
+    return scope.results.place(readable=readable and name != RESULTS_READ, tool=name)
 
 
 async def _cancel_running(tasks: Mapping[str, asyncio.Task[ToolResult]]) -> None:
@@ -284,12 +289,15 @@ def _cut_off(task: asyncio.Task[ToolResult], call_id: str) -> ToolResult:
     )
 
 
-async def _run(scope: AskScope, item: Ready, keep: Keep) -> ToolResult:
+async def _run(scope: AskScope, item: Ready, place: Place | None) -> ToolResult:
     result = await scope.generation.invoker.invoke(
-        scope.generation.catalog, item.spec, item.arguments, scope.context(item.call.id), keep
+        scope.generation.catalog,
+        item.spec,
+        item.arguments,
+        scope.context(item.call.id),
+        place,
+        item.warning,
     )
-    if item.warning is not None:
-        result = replace(result, content=f"{result.content}\n{item.warning}")
     _report_finished(scope, result)
     return result
 

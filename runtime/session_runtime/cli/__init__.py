@@ -13,13 +13,17 @@ import click
 
 from session_runtime import __version__
 from session_runtime.cli import exits
-from session_runtime.errors import ConfigError, RequestError, SessionRuntimeError
+from session_runtime.errors import ConfigError, SessionRuntimeError
 from session_runtime.wire import printable
 
 COMMANDS: Final = {
     "ask": "Ask once, in this process.",
-    "config": "Check, show and explain the configuration.",
+    "asks": "Show and end the asks that run in a daemon.",
+    "config": "Check, show, explain and edit the configuration; go back to an earlier one.",
+    "keys": "Make, list and remove the keys that let callers in.",
+    "revoke": "Take tools away from a running daemon at once, and give them back.",
     "serve": "Run the daemon.",
+    "status": "Show how a running daemon is.",
     "tools": "List, show and search the tools; write a new one.",
 }
 
@@ -65,16 +69,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         error.show()
         return exits.USAGE
     except ConfigError as error:
-        return _complain([str(problem) for problem in error.problems], exits.CONFIG)
-    except RequestError as error:
-        return _complain([str(error)], exits.USAGE)
+        return _complain([str(problem) for problem in error.problems], exits.of_error(error))
     except SessionRuntimeError as error:
-        return _complain([str(error)], exits.FAILED)
+        return _complain([str(error)], exits.of_error(error))
     except BrokenPipeError:
         _forget_stdout()
         return exits.BROKEN_PIPE
     except OSError as error:
-        return _complain([str(error)], exits.FAILED)
+        return _complain([_os_fault(error)], exits.FAILED)
     return code
 
 
@@ -82,6 +84,12 @@ def _run(arguments: list[str]) -> int:
     with commands.make_context("session-runtime", arguments) as context:
         code = commands.invoke(context)
     return code if isinstance(code, int) else exits.OK
+
+
+def _os_fault(error: OSError) -> str:
+    if error.filename is None or error.strerror is None:
+        return str(error)
+    return f"{os.fsdecode(error.filename)}: {error.strerror}"
 
 
 def _complain(lines: Sequence[str], code: int) -> int:

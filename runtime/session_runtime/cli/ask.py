@@ -42,11 +42,12 @@ def command(
     channel: str | None,
     group: str | None,
 ) -> int:
-    """Ask TEXT once, in this process; no daemon is needed."""
+    """Ask TEXT once, in this process; no daemon is needed. With - the text is read from standard input."""
     if as_json and events:
         raise click.UsageError("--json and --events exclude each other.")
     identity = identity_of(user, roles, channel, group) or Identity()
-    request = AskRequest(text, identity=identity, model=model)
+    question = _standard_input() if text == "-" else text
+    request = AskRequest(question, identity=identity, model=model)
     form: Form = "json" if as_json else "events" if events else "text"
     report = _report(form)
     # what a handler prints must not end up inside the JSON
@@ -60,12 +61,30 @@ async def _ask(request: AskRequest, files: Files, report: Report) -> AskResult:
         asking = asyncio.create_task(runtime.ask(request, outbox.emit), name="ask")
         asking.add_done_callback(lambda _: outbox.close())
         try:
-            async for delivery in outbox:
-                report.event(delivery)
+            await _show(outbox, report)
             return await asking
+        except asyncio.CancelledError:
+            asking.cancel()
+            await _show(outbox, report)  # what came of an ask that was interrupted
+            raise
         finally:
             asking.cancel()
             await asyncio.wait([asking])
+
+
+async def _show(outbox: Outbox, report: Report) -> None:
+    async for delivery in outbox:
+        report.event(delivery)
+
+
+def _standard_input() -> str:
+    try:
+        text = sys.stdin.buffer.read().decode("utf-8-sig").rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        raise click.UsageError(f"standard input is not UTF-8 (byte {error.start}).") from error
+    if not text.strip():
+        raise click.UsageError("standard input is empty: there is nothing to ask.")
+    return text
 
 
 def _report(form: Form) -> Report:

@@ -1,33 +1,51 @@
 """``config``: whether the configuration is good, what it says, and why."""
 
 import asyncio
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import click
 
 from session_runtime.app.runtime import read_config
-from session_runtime.cli import exits
-from session_runtime.cli.opening import checked
+from session_runtime.cli import config_edit, config_live, exits
+from session_runtime.cli.opening import Checked, checked
 from session_runtime.cli.options import Files, file_options, json_option
 from session_runtime.cli.screen import print_json
-from session_runtime.config.explain import explain, show
+from session_runtime.config.explain import Explanation, explain, explain_section, show
 from session_runtime.config.snapshot import ConfigSnapshot
 from session_runtime.errors import ConfigError
-from session_runtime.generation import Generation
 from session_runtime.wire import printable, to_bytes
 
 
 @click.group(name="config")
 def command() -> None:
-    """Check, show and explain the configuration; secrets are masked."""
+    """Check, show, explain and edit the configuration; secrets are masked."""
+
+
+for each in (*config_edit.COMMANDS, *config_live.COMMANDS):
+    command.add_command(each)
 
 
 @command.command("check")
+@click.option(
+    "--diff",
+    is_flag=True,
+    help="Ask the running daemon what the file would change, and change nothing.",
+)
+@click.option(
+    "--state-dir",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path),
+    help="With --diff, the folder of the daemon, if the file names another one.",
+)
 @file_options
 @json_option
-def check_config(files: Files, as_json: bool) -> int:
+def check_config(diff: bool, state_dir: Path | None, files: Files, as_json: bool) -> int:
     """Prepare everything the configuration asks for, as a start would, and tell what is wrong."""
+    if diff:
+        return config_live.would_change(files, state_dir, as_json)
     try:
         found = _described(asyncio.run(checked(files)))
     except ConfigError as error:
@@ -54,9 +72,7 @@ def show_config(files: Files, as_json: bool) -> None:
     if as_json:
         print_json([asdict(explanation) for explanation in shown])
         return
-    for explanation in shown:
-        value = to_bytes(explanation.value).decode()
-        click.echo(printable(f"{explanation.key} = {value}  # {explanation.source}"))
+    _list(shown)
 
 
 @command.command("explain")
@@ -64,8 +80,16 @@ def show_config(files: Files, as_json: bool) -> None:
 @file_options
 @json_option
 def explain_config(key: str, files: Files, as_json: bool) -> None:
-    """Explain the dotted KEY: its value, where it comes from, what that hides, when it acts."""
-    explanation = explain(_read(files), key)
+    """Explain the dotted KEY: its value, where it comes from, what that hides, when it acts.
+
+    Of a section, such as models or models.main, all keys are listed with values and sources.
+    """
+    snapshot = _read(files)
+    section = explain_section(snapshot, key)
+    if section is not None:
+        _explain_section(key, section, as_json)
+        return
+    explanation = explain(snapshot, key)
     if as_json:
         print_json(asdict(explanation))
         return
@@ -76,6 +100,21 @@ def explain_config(key: str, files: Files, as_json: bool) -> None:
     click.echo(f"an edit acts: {explanation.acts}")
 
 
+def _explain_section(name: str, section: Sequence[Explanation], as_json: bool) -> None:
+    if as_json:
+        print_json([asdict(explanation) for explanation in section])
+        return
+    _list(section)
+    if not section:
+        click.echo(printable(f"nothing is set in [{name}]"), err=True)
+
+
+def _list(shown: Iterable[Explanation]) -> None:
+    for explanation in shown:
+        value = to_bytes(explanation.value).decode()
+        click.echo(printable(f"{explanation.key} = {value}  # {explanation.source}"))
+
+
 def _read(files: Files) -> ConfigSnapshot:
     """Read the configuration; what was set without effect is told on the error stream."""
     snapshot = read_config(files.config, env_file=files.env_file)
@@ -84,13 +123,14 @@ def _read(files: Files) -> ConfigSnapshot:
     return snapshot
 
 
-def _described(generation: Generation) -> dict[str, Any]:
-    catalog = generation.catalog
+def _described(found: Checked) -> dict[str, Any]:
+    generation, catalog = found.generation, found.generation.catalog
+    warnings = (*generation.snapshot.warnings, *generation.warnings, *found.unimportable)
     return {
         "ok": True,
         "digest": generation.digest,
         "tools": len(catalog.specs),
-        "warnings": [str(w) for w in (*generation.snapshot.warnings, *generation.warnings)],
+        "warnings": [str(warning) for warning in warnings],
         "quarantined": [
             {"name": bad.name, "place": bad.place, "reason": bad.reason}
             for bad in catalog.quarantined

@@ -2,6 +2,7 @@
 
 from typing import Final, assert_never
 
+from session_runtime.errors import ConfigError, RequestError, SessionRuntimeError
 from session_runtime.types import AskResult
 
 OK: Final = 0
@@ -9,6 +10,7 @@ FAILED: Final = 1
 LIMIT: Final = 2
 NEEDS_CONFIRMATION: Final = 3
 USAGE: Final = 64
+UNAVAILABLE: Final = 69
 CONFIG: Final = 78
 INTERRUPTED: Final = 130
 BROKEN_PIPE: Final = 141
@@ -20,6 +22,7 @@ Exit codes:
   2    ask: a limit ended it
   3    ask: a person has to confirm a call
   64   the command or the request is wrong
+  69   no daemon runs that could be asked
   78   the configuration is wrong
   130  interrupted, or the ask was cancelled
   141  the reader of the output went away"""
@@ -41,3 +44,16 @@ def of_result(result: AskResult) -> int:
             return USAGE if refused else FAILED
         case _:
             assert_never(result.outcome)
+
+
+def of_error(error: SessionRuntimeError) -> int:
+    """Return the code of a command that an error ended."""
+    match error:
+        case ConfigError():
+            return CONFIG
+        case RequestError():
+            return USAGE
+        case SessionRuntimeError(code="daemon.not_running"):
+            return UNAVAILABLE
+        case _:
+            return FAILED

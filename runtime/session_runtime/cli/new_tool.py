@@ -5,7 +5,8 @@ from pathlib import Path
 
 import click
 
-from session_runtime.app.runtime import DEFAULT_CONFIG, read_config
+from session_runtime.app.reader import DEFAULT_CONFIG
+from session_runtime.app.runtime import read_config
 from session_runtime.cli.options import Files, file_options, json_option
 from session_runtime.cli.screen import print_json
 from session_runtime.config.snapshot import ConfigSnapshot

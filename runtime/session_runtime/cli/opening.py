@@ -1,15 +1,16 @@
 """Opens or checks what a command needs, in its process; only warnings of its log are shown."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
 from session_runtime.app.logs import set_up_logging
 from session_runtime.app.runtime import Runtime, bundled_handlers, read_config
 from session_runtime.ask import service
 from session_runtime.cli.options import Files
-from session_runtime.config.live import check
 from session_runtime.config.runtime import LogSettings
 from session_runtime.generation import Generation, GenerationBuilder
+from session_runtime.local.code import code_faults
 from session_runtime.registry.registry import Registry
 
 _QUIET = LogSettings(level="warning")
@@ -18,14 +19,36 @@ _QUIET = LogSettings(level="warning")
 @asynccontextmanager
 async def opened(files: Files) -> AsyncIterator[Runtime]:
     """Open the runtime of a configuration; raises ConfigError."""
-    set_up_logging(_QUIET, silent=(service.__name__,))  # how an ask ends is told by its report
-    async with Runtime.open(files.config, env_file=files.env_file) as runtime:
+    # how an ask ends is told by its report; an error of ours is told nowhere else
+    set_up_logging(_QUIET, errors_only=(service.__name__,))
+    async with Runtime.open(files.config, env_file=files.env_file, watch=False) as runtime:
         yield runtime
 
 
-async def checked(files: Files) -> Generation:
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A generation that was prepared and let go, and what a start does not look at.
+
+    ``unimportable`` tells of tools that are there, though a call of theirs can only fail.
+    """
+
+    generation: Generation
+    unimportable: tuple[str, ...]
+
+
+async def checked(files: Files) -> Checked:
     """Prepare all that a configuration asks for, and let it go again; raises ConfigError."""
     set_up_logging(_QUIET)
     builder = GenerationBuilder(Registry(), bundled_handlers())
-    prepared = await check(read_config(files.config, env_file=files.env_file), builder)
-    return prepared.generation
+    prepared = await builder.prepare(read_config(files.config, env_file=files.env_file))
+    try:
+        return Checked(prepared.generation, tuple(_unimportable(prepared.generation)))
+    finally:
+        await prepared.abort()
+
+
+def _unimportable(generation: Generation) -> Iterator[str]:
+    for name, handler in generation.handlers.handlers.items():
+        place = handler.tool.spec.native_name
+        for fault in code_faults(handler.tool.code):
+            yield f"tool {name!r}: its code in {place} cannot be imported: {fault}"

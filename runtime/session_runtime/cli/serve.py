@@ -8,11 +8,21 @@ from session_runtime.cli.options import Files, file_options
 
 @click.command(name="serve")
 @file_options
-@click.option("--host", metavar="ADDRESS", help="Loopback address to listen on (http.host).")
+@click.option("--host", metavar="ADDRESS", help="Address to listen on (http.host).")
 @click.option("--port", type=click.IntRange(0, 65_535), help="Port to listen on (http.port).")
 @click.option("--json", "as_json", is_flag=True, help="Log JSON, one object per line.")
-def command(files: Files, host: str | None, port: int | None, as_json: bool) -> int:
-    """Run the daemon until SIGTERM or SIGINT: the first lets asks finish, the second does not."""
+@click.option(
+    "--last-good",
+    is_flag=True,
+    help="Start with the newest configuration that worked if the file cannot be used.",
+)
+def command(
+    files: Files, host: str | None, port: int | None, as_json: bool, last_good: bool
+) -> int:
+    """Run the daemon until SIGTERM or SIGINT: the first lets asks finish, the second does not.
+
+    SIGHUP makes it read its configuration again.
+    """
     given = {"http.host": host, "http.port": port, "log.format": "json" if as_json else None}
     explicit = {key: value for key, value in given.items() if value is not None}
-    return serve(files.config, explicit, env_file=files.env_file)
+    return serve(files.config, explicit, env_file=files.env_file, last_good=last_good)

@@ -22,7 +22,7 @@ from session_runtime.cli.screen import first_line, print_json, print_text
 from session_runtime.errors import RequestError
 from session_runtime.spelling import hint
 from session_runtime.types import Identity
-from session_runtime.wire import printable
+from session_runtime.wire import printable, to_bytes
 
 Tool = Mapping[str, Any]
 
@@ -65,8 +65,7 @@ def show_tool(name: str, files: Files, as_json: bool, **identity: Any) -> None:
     print_text(tool["description"])
     for parameter, schema in tool["parameters"].get("properties", {}).items():
         needed = ", required" if parameter in tool["parameters"].get("required", ()) else ""
-        kind = schema.get("type", "any") if isinstance(schema, Mapping) else "any"
-        click.echo(printable(f"  {parameter}: {kind}{needed}"))
+        click.echo(printable(f"  {parameter}: {_kind(schema)}{needed}"))
 
 
 @command.command("search")
@@ -85,6 +84,31 @@ def search_tools(query: str, limit: int, files: Files, as_json: bool, **identity
         click.echo(f"{hit['score']:7.3f}  {hit['name']}")
     if not found:
         click.echo("nothing found", err=True)
+
+
+def _kind(schema: object) -> str:
+    """Say in a few words which values a JSON Schema allows."""
+    match schema:
+        case {"enum": list(options)}:
+            return " or ".join(map(_json, options))
+        case {"const": value}:
+            return _json(value)
+        case {"anyOf": list(forms)} | {"oneOf": list(forms)}:
+            return " or ".join(map(_kind, forms))
+        case {"type": "array", "items": {} as items}:
+            return f"array of {_kind(items)}"
+        case {"type": str(name)}:
+            return name
+        case {"type": list(names)}:
+            return " or ".join(map(str, names))
+        case False:
+            return "none"
+        case _:
+            return "any"
+
+
+def _json(value: object) -> str:
+    return to_bytes(value).decode()
 
 
 async def _tools(files: Files, identity: Identity | None) -> list[dict[str, Any]]:

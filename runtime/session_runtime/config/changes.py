@@ -26,6 +26,11 @@ class Change:
     acts: Acts
     shadowed_by: str | None = None
 
+    @property
+    def shadow(self) -> str | None:
+        """Say that the edit has no effect and why; None if it has one."""
+        return None if self.shadowed_by is None else f"no effect: shadowed by {self.shadowed_by}"
+
 
 def changes(old: ConfigSnapshot, new: ConfigSnapshot) -> tuple[Change, ...]:
     """List every key whose value differs, and every edit of the file that is shadowed.

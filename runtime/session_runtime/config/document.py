@@ -34,13 +34,14 @@ tool_search_enabled = true
 The file is UTF-8. Keys are spelled exactly as here; an unknown key, a value of another type (`"yes"`
 where `true` is meant) or a value out of bounds is an error. All errors are reported at once, each with
 file, line, key, what was given and the nearest key there is. `session-runtime config check` reports
-them without starting anything. An empty file is an error too, so that a half-written one never counts
+them without starting anything. A name of your own that has a dot is written in quotes:
+`[models."gpt-4.1"]`. An empty file is an error too, so that a half-written one never counts
 as the wish for defaults.
 
 ## Where a value comes from
 
 The first of these that gives a key wins; `session-runtime config explain KEY` shows which one it was
-and what it hides.
+and what it hides, and for a section what each of its keys is.
 
 1. the command line, or the embedding program;
 2. `SESSION_RUNTIME__SECTION__KEY`, for instance `SESSION_RUNTIME__ASK__MAX_STEPS=8`;
@@ -71,13 +72,17 @@ Write a secret as `"env:NAME"` (a variable) or `"file:/path"` (a file that holds
 give its key by variable or `_FILE`. `runtime.secret_sources` says which variables and folders may be
 read. A secret written out in the file works and earns a warning (one for a header only if its name
 sounds secret, as `X-Api-Key` does). No message, log or page ever shows one, and text of the file is
-never expanded otherwise.
+never expanded otherwise. In an address, the values of parameters such as `key` or `sig` are masked
+wherever the configuration is shown; others, such as `api-version`, are not.
 
 ## When an edit acts
 
 Each key says when an edit takes effect: `now`, from the `next ask` on (asks that are running keep what
-they began with), or after a `restart`.
+they began with), or after a `restart`. A running daemon notices that the file was saved; see
+[operations](operations.md#reloading). Keys with *Over HTTP* - limits, lists, search and prompts - can also be
+changed [with a request](operations.md#changing-keys-over-http), all others in the file only.
 """
+_NETWORK: Final = "*Over HTTP.*"
 _RULE: Final = re.compile(r" \([A-Z]+-\d+[a-z]?\)")
 _ROWS = """
 | key | value | default | acts | meaning |
@@ -126,7 +131,8 @@ def _meaning(model: type[BaseModel]) -> str:
 def _row(name: str, schema: Mapping[str, Any]) -> str:
     default = "unset" if schema["default"] is None else f"`{json.dumps(schema['default'])}`"
     variable = f" Variable: `{schema['env']}`." if schema["env"] else ""
-    return _cells(name, _kind(schema), default, schema, variable)
+    network = f" {_NETWORK}" if schema["network"] else ""
+    return _cells(name, _kind(schema), default, schema, f"{variable}{network}")
 
 
 def _named_row(schema: Mapping[str, Any]) -> str:

@@ -11,8 +11,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from session_runtime.config.http import KEY_SHAPE
 from session_runtime.config.keys import KeyPath, dotted, nearest, sounds_secret
 from session_runtime.config.origin import MASK, Candidates, Origin
+from session_runtime.config.section import UNSHOWN
 from session_runtime.config.shape import Branch, Leaf, leaf_at, leaves, node_at
 from session_runtime.errors import Problem
 
@@ -30,6 +32,7 @@ _KINDS: Mapping[str, str] = MappingProxyType(
         "is_instance_of": "must be a path",
     }
 )
+_OF_A_NAME = "[key]"  # the last step to an error that is about the name of an entry
 _BEFORE_AT_SIGN = re.compile(r"\S+@")
 _QUERY = re.compile(r"(://[^\s?]*\?)\S+")
 
@@ -39,19 +42,20 @@ def problems_of(
 ) -> Iterator[Problem]:
     """One problem per validation error; ``place`` tells where a key was given, or its table."""
     for fault in error.errors(include_url=False, include_input=False):
-        expected = _expected(fault["type"], fault.get("ctx", {}), fault["msg"])
+        rule = expected(fault["type"], fault.get("ctx", {}), fault["msg"])
         path, position = _path_of(fault["loc"], candidates)
         if path in candidates:
             given = candidates[path][0]
-            message = _with_given(expected, given.value, path, position)
+            hidden = fault["type"] == UNSHOWN
+            message = rule if hidden else _with_given(rule, given.value, path, position)
             yield place(path).problem(dotted(given.key), message)
         else:
-            yield place(path).problem(dotted(path), expected)
+            yield place(path).problem(dotted(path), rule)
 
 
 def _path_of(loc: tuple[int | str, ...], candidates: Candidates) -> tuple[KeyPath, int | None]:
     """Find the key that an error is about, and which item of its list."""
-    parts = tuple(str(part) for part in loc)
+    parts = tuple(str(part) for part in (loc[:-1] if loc[-1:] == (_OF_A_NAME,) else loc))
     for end in range(len(parts), 0, -1):
         if parts[:end] in candidates:
             item = loc[end] if end < len(loc) else None
@@ -67,7 +71,8 @@ def _with_given(expected: str, value: object, path: KeyPath, position: int | Non
     return f"{expected} (given: {describe(value, path)})"
 
 
-def _expected(kind: str, context: Mapping[str, Any], otherwise: str) -> str:
+def expected(kind: str, context: Mapping[str, Any], otherwise: str) -> str:
+    """Say what a value must be, from the kind of pydantic's error and what goes with it."""
     if kind in _KINDS:
         return _KINDS[kind]
     match kind:
@@ -91,17 +96,19 @@ def describe(value: object, path: KeyPath) -> str:
     """Write the value as an operator would, short, and never a secret."""
     if leaf_at(path).secret:
         return MASK
-    return _written(value)
+    return written(value)
 
 
-def _written(value: object) -> str:
+def written(value: object) -> str:
+    """Write a value that is no secret, in one short line."""
     match value:
         case Mapping():
             return "a table"
         case tuple() | list():
             return "a list"
         case str():
-            open_text = _QUERY.sub(rf"\1{MASK}", _BEFORE_AT_SIGN.sub(f"{MASK}@", value))
+            without_keys = KEY_SHAPE.sub(MASK, value)
+            open_text = _QUERY.sub(rf"\1{MASK}", _BEFORE_AT_SIGN.sub(f"{MASK}@", without_keys))
             return _shortened(json.dumps(open_text, ensure_ascii=False))
         case bool():
             return "true" if value else "false"
@@ -121,7 +128,7 @@ def unknown(key: KeyPath, value: object) -> str:
     hint = _likely_key(key, value)
     node = node_at(hint) if hint is not None else None
     open_leaf = isinstance(node, Leaf) and not node.secret and not sounds_secret(key[-1])
-    shown = "a text" if isinstance(value, str) and not open_leaf else _written(value)
+    shown = "a text" if isinstance(value, str) and not open_leaf else written(value)
     what = "section" if len(key) == 1 else "key"
     message = f"unknown {what} (given: {shown})"
     if hint is None:
@@ -130,24 +137,45 @@ def unknown(key: KeyPath, value: object) -> str:
     return f"{message}; did you mean {dotted(spelling)}?"
 
 
+def in_quotes(meant: KeyPath) -> str:
+    """Say how the name of an entry has to be written that TOML takes for several."""
+    return f"a name with dots is written in quotes: {dotted(meant)}"
+
+
 def _likely_key(key: KeyPath, value: object) -> KeyPath | None:
     """Guess what was meant: in another case, in the same section, or anywhere."""
     parent, name = key[:-1], key[-1]
-    siblings = _children(parent)
+    siblings = {sibling: (*parent, sibling) for sibling in _children(parent)}
     if name.casefold() in siblings:
-        return (*parent, name.casefold())
+        return siblings[name.casefold()]
     inner = tuple(value) if isinstance(value, Mapping) else ()
+    if isinstance(value, Mapping) and (table := _likely_table(name, siblings, inner)) is not None:
+        return table
     anywhere = {path[-1]: path for path, _ in leaves(())}
     guesses = [
-        (name, {sibling: (*parent, sibling) for sibling in siblings}),
-        (name, {end: (*parent, sibling) for sibling in siblings for end in _endings(sibling)}),
+        (name, siblings),
+        (name, {end: path for sibling, path in siblings.items() for end in _endings(sibling)}),
     ]
-    guesses = [*((f"{name}_{each}", anywhere) for each in inner), *guesses, (name, anywhere)]
+    joined = siblings if parent else anywhere
+    guesses = [*((f"{name}_{each}", joined) for each in inner), *guesses, (name, anywhere)]
     for guess, known in guesses:
         close = nearest(guess, known)
         if close is not None:
             return known[close]
     return None
+
+
+def _likely_table(
+    name: str, siblings: Mapping[str, KeyPath], inner: Collection[str]
+) -> KeyPath | None:
+    """Find the table of a name like ``name`` that has, or could have, one of the keys ``inner``."""
+    tables = [each for each, path in siblings.items() if not isinstance(node_at(path), Leaf)]
+    close = nearest(name, tables)
+    if close is None:
+        return None
+    fixed = _children(siblings[close])
+    fits = not fixed or not inner or any(nearest(each, fixed) for each in inner)
+    return siblings[close] if fits else None
 
 
 def _endings(name: str) -> list[str]:

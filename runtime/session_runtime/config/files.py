@@ -4,13 +4,23 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import field_validator
+from pydantic import AfterValidator, field_validator
 
-from session_runtime.config.section import Count, Section, Table, key, table
+from session_runtime.config.section import Count, Section, key, read_only, table
 
 _MIB = 1024 * 1024
 _ROOT_NAME = re.compile(r"\w[\w-]{0,63}")
+
+
+def _begins_a_path(name: str) -> str:
+    if not _ROOT_NAME.fullmatch(name) or not unicodedata.is_normalized("NFC", name):
+        raise ValueError("cannot begin a path: use up to 64 letters, digits, _ and -")
+    return name
+
+
+RootName = Annotated[str, AfterValidator(_begins_a_path)]
 
 
 class FileRoot(Section):
@@ -38,19 +48,13 @@ class FileRoot(Section):
 class FilesSettings(Section):
     """What file tools may touch, and how much at a time; without a root there are no file tools."""
 
-    max_read_bytes: Count = key(_MIB, "The largest file that is read, in bytes.")
-    max_write_bytes: Count = key(_MIB, "The largest file that is written, in bytes.")
+    max_read_bytes: Count = key(_MIB, "The largest file that is read, in bytes.", network=True)
+    max_write_bytes: Count = key(_MIB, "The largest file that is written, in bytes.", network=True)
     max_entries: Count = key(
-        10_000, "The most files and folders of one folder that are looked at; others are left out."
+        10_000,
+        "The most files and folders of one folder that are looked at; others are left out.",
+        network=True,
     )
-    roots: Table[FileRoot] = table("Folders, each under a name of your choice.")
-
-    @field_validator("roots")
-    @classmethod
-    def _are_names(cls, roots: Mapping[str, FileRoot]) -> Mapping[str, FileRoot]:
-        for name in roots:
-            if not _ROOT_NAME.fullmatch(name) or not unicodedata.is_normalized("NFC", name):
-                raise ValueError(
-                    f'the name "{name}" cannot begin a path: use up to 64 letters, digits, _ and -'
-                )
-        return roots
+    roots: Annotated[Mapping[RootName, FileRoot], AfterValidator(read_only)] = table(
+        "Folders, each under a name of your choice."
+    )

@@ -150,5 +150,7 @@ class HandlersSettings(Section):
     )
     disabled: tuple[str, ...] = key((), "Patterns of tool names not to use; these win.")
     timeout_s: Seconds = key(
-        120.0, "The longest a tool call may take, in seconds, unless the tool says otherwise."
+        120.0,
+        "The longest a tool call may take, in seconds, unless the tool says otherwise.",
+        network=True,
     )

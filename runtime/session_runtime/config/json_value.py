@@ -36,5 +36,16 @@ def _frozen_at(value: object, depth: int) -> object:
             )
 
 
+def thawed(value: object) -> object:
+    """Give a copy of a frozen JSON value that ``json`` can write: lists and dicts."""
+    match value:
+        case Mapping():
+            return {name: thawed(inner) for name, inner in value.items()}
+        case tuple():
+            return [thawed(item) for item in value]
+        case _:
+            return value
+
+
 JsonValue = Annotated[Any, AfterValidator(_frozen)]
 """Any JSON value; lists are tuples and tables read-only mappings once it is validated."""

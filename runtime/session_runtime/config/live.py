@@ -1,18 +1,53 @@
-"""Puts a configuration into force: prepare the whole next one, then swap, or leave no trace (REL-1)."""
+"""Puts configurations into force: read, prepare the whole next one, swap, or leave no trace (REL-1).
 
-from typing import Protocol, TypeVar
+Every attempt leaves a receipt (REL-3). When to make one is decided by ``watch``, signals and doors.
+"""
 
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Final, Protocol, TypeVar
+
+from session_runtime.config.changes import Change, changes
 from session_runtime.config.load import ConfigSnapshot
+from session_runtime.config.receipt import Receipt, Receipts, Trigger, Verdict
+from session_runtime.config.restart import held_back
+from session_runtime.errors import ConfigError, Problem
+from session_runtime.threads import in_thread
+from session_runtime.types import nothing
+
+_log: Final = logging.getLogger(__name__)
 
 
 class Prepared(Protocol):
     """Everything the next generation needs, not in force yet; exactly one of the two is called."""
 
-    def commit(self) -> None:
-        """Put it into force; cannot fail and does not block."""
+    def commit(self) -> int:
+        """Put it into force and give its number; cannot fail and does not block."""
 
     async def abort(self) -> None:
         """Release what preparation opened."""
+
+    @property
+    def news(self) -> "News":
+        """How it differs from what is in force."""
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """How a prepared generation differs from the one in force.
+
+    ``same``: not at all, in anything that an ask could notice. ``digest`` covers configuration and
+    tools. ``tools`` are canonical names by kind, as in ``Receipt``; ``warnings`` are for operators.
+    """
+
+    digest: str
+    same: bool = False
+    tools: Mapping[str, tuple[str, ...]] = field(default_factory=nothing)
+    warnings: tuple[Problem, ...] = ()
 
 
 P = TypeVar("P", bound=Prepared, covariant=True)
@@ -25,10 +60,11 @@ class Builder(Protocol[P]):
         """Open and check everything that the snapshot asks for."""
 
 
-async def put_in_force(snapshot: ConfigSnapshot, builder: Builder[Prepared]) -> None:
-    """Prepare and commit; raises ConfigError with nothing changed."""
-    prepared = await builder.prepare(snapshot)
-    prepared.commit()
+class Reader(Protocol):
+    """Reads the configuration from all its sources; blocks, and raises ConfigError."""
+
+    def __call__(self, text: bytes | None = None, *, must_exist: bool = False) -> ConfigSnapshot:
+        """``text`` stands in for the file's content; a file that ``must_exist`` may not be absent."""
 
 
 async def check(snapshot: ConfigSnapshot, builder: Builder[P]) -> P:
@@ -39,3 +75,222 @@ async def check(snapshot: ConfigSnapshot, builder: Builder[P]) -> P:
     prepared = await builder.prepare(snapshot)
     await prepared.abort()
     return prepared
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """An attempt under way: what it is called and when it began, on two clocks."""
+
+    id: int
+    trigger: Trigger
+    at: float
+    begun: float
+
+
+@dataclass(frozen=True, slots=True)
+class _InForce:
+    """What is in force, and what was edited but waits for a restart."""
+
+    snapshot: ConfigSnapshot
+    digest: str
+    generation: int
+    waiting: tuple[Change, ...] = ()
+
+
+class LiveConfig:
+    """The one that changes what is in force, one attempt after the other.
+
+    ``acted`` is called with each snapshot that comes into force, for what acts at once, and its
+    receipt, to keep what worked; ``told`` with every receipt. Neither may raise.
+    """
+
+    def __init__(
+        self,
+        read: Reader,
+        builder: Builder[Prepared],
+        acted: Callable[[ConfigSnapshot, Receipt], None] = lambda *_: None,
+        told: Callable[[Receipt], None] = lambda _: None,
+    ) -> None:
+        self._read = read
+        self._builder = builder
+        self._acted = acted
+        self._tell = told
+        self._in_turn = asyncio.Lock()
+        self._next: asyncio.Task[Receipt] | None = None
+        self._under_way: set[asyncio.Task[Receipt]] = set()
+        self._now_in_force: _InForce | None = None
+        self._attempts = 0
+        self._rejected_since: float | None = None
+        self.receipts = Receipts()
+
+    @property
+    def snapshot(self) -> ConfigSnapshot:
+        """The configuration in force."""
+        return self._in_force.snapshot
+
+    @property
+    def waiting(self) -> tuple[Change, ...]:
+        """Keys that were edited and act after a restart, with the value in force and the new one."""
+        return self._in_force.waiting
+
+    @property
+    def rejected_since(self) -> float | None:
+        """Since when the sources say what cannot be used, in seconds since 1970; None: they can."""
+        return self._rejected_since
+
+    @property
+    def rejected(self) -> Receipt | None:
+        """The last attempt, if it was rejected."""
+        last = self.receipts.last
+        return None if last is None or last.good else last
+
+    async def start(self, snapshot: ConfigSnapshot) -> Receipt:
+        """Put the first configuration into force; raises ConfigError with nothing left open."""
+        attempt = self._begin("start")
+        prepared = await self._builder.prepare(snapshot)
+        return self._commit(attempt, snapshot, prepared, ())
+
+    async def reload(self, trigger: Trigger) -> Receipt:
+        """Read everything again and put it into force if it is good and differs (REL-2).
+
+        All who call this while an attempt runs share the one that follows, so that what was written
+        before the call is read.
+        """
+        if self._next is None:
+            self._next = asyncio.create_task(self._in_its_turn(trigger), name="reload")
+            self._under_way.add(self._next)
+            self._next.add_done_callback(self._under_way.discard)
+        return await asyncio.shield(self._next)
+
+    async def aclose(self) -> None:
+        """Give up the attempts under way; nothing of them stays open."""
+        while self._under_way:
+            for task in self._under_way:
+                task.cancel()
+            await asyncio.wait(self._under_way)
+
+    async def validate(self, text: bytes | None = None) -> Receipt:
+        """Tell what a reload would come to, were ``text`` in the file; nothing changes or is kept."""
+        attempt = _Attempt(0, "http", time.time(), time.perf_counter())
+        try:
+            snapshot, waiting, prepared = await self._prepare(text)
+        except (ConfigError, OSError) as error:
+            return self._refusal(attempt, error)
+        await prepared.abort()
+        verdict = self._verdict(prepared.news, waiting)
+        return self._receipt(attempt, verdict, snapshot, prepared.news, waiting)
+
+    @property
+    def _in_force(self) -> _InForce:
+        if self._now_in_force is None:
+            raise RuntimeError("no configuration is in force")
+        return self._now_in_force
+
+    async def _in_its_turn(self, trigger: Trigger) -> Receipt:
+        async with self._in_turn:
+            self._next = None
+            attempt = self._begin(trigger)
+            try:
+                snapshot, waiting, prepared = await self._prepare(None)
+            except (ConfigError, OSError) as error:
+                return self._reject(attempt, error)
+            if prepared.news.same:
+                await prepared.abort()
+                return self._keep_unchanged(attempt, snapshot, prepared.news, waiting)
+            return self._commit(attempt, snapshot, prepared, waiting)
+
+    def _begin(self, trigger: Trigger) -> _Attempt:
+        self._attempts += 1
+        return _Attempt(self._attempts, trigger, time.time(), time.perf_counter())
+
+    async def _prepare(
+        self, text: bytes | None
+    ) -> tuple[ConfigSnapshot, tuple[Change, ...], Prepared]:
+        """Read and prepare what would be in force, without what waits for a restart."""
+        running = self._in_force.snapshot
+        read = partial(self._read, text, must_exist=running.path is not None)
+        snapshot, waiting = held_back(running, await in_thread("read configuration", read))
+        return snapshot, waiting, await self._builder.prepare(snapshot)
+
+    def _commit(
+        self,
+        attempt: _Attempt,
+        snapshot: ConfigSnapshot,
+        prepared: Prepared,
+        waiting: tuple[Change, ...],
+    ) -> Receipt:
+        news = prepared.news
+        receipt = self._receipt(attempt, self._verdict(news, waiting), snapshot, news, waiting)
+        number = prepared.commit()
+        receipt = replace(receipt, generation=number)
+        self._now_in_force = _InForce(snapshot, news.digest, number, waiting)
+        self._told(receipt)
+        self._acted(snapshot, receipt)
+        return receipt
+
+    def _keep_unchanged(
+        self, attempt: _Attempt, snapshot: ConfigSnapshot, news: News, waiting: tuple[Change, ...]
+    ) -> Receipt:
+        """Nothing that an ask could notice: only where values stand may have changed."""
+        receipt = self._receipt(attempt, self._verdict(news, waiting), snapshot, news, waiting)
+        self._now_in_force = replace(self._in_force, snapshot=snapshot, waiting=waiting)
+        self._told(receipt)
+        return receipt
+
+    def _reject(self, attempt: _Attempt, error: ConfigError | OSError) -> Receipt:
+        receipt = self._refusal(attempt, error)
+        self._told(receipt)
+        return receipt
+
+    def _verdict(self, news: News, waiting: tuple[Change, ...]) -> Verdict:
+        if waiting and (self._now_in_force is None or waiting != self._now_in_force.waiting):
+            return "applied-restart-needed"
+        return "unchanged" if news.same else "applied"
+
+    def _receipt(
+        self,
+        attempt: _Attempt,
+        verdict: Verdict,
+        snapshot: ConfigSnapshot,
+        news: News,
+        waiting: tuple[Change, ...],
+    ) -> Receipt:
+        before = self._now_in_force
+        return Receipt(
+            id=attempt.id,
+            at=attempt.at,
+            trigger=attempt.trigger,
+            verdict=verdict,
+            digest=news.digest,
+            generation=before.generation if before is not None else 0,
+            duration_s=time.perf_counter() - attempt.begun,
+            changes=changes(before.snapshot, snapshot) if before is not None else (),
+            waiting=waiting,
+            tools=news.tools,
+            warnings=(*snapshot.warnings, *news.warnings),
+        )
+
+    def _refusal(self, attempt: _Attempt, error: ConfigError | OSError) -> Receipt:
+        before = self._in_force
+        return Receipt(
+            id=attempt.id,
+            at=attempt.at,
+            trigger=attempt.trigger,
+            verdict="rejected",
+            digest=before.digest,
+            generation=before.generation,
+            duration_s=time.perf_counter() - attempt.begun,
+            waiting=before.waiting,
+            errors=error.problems if isinstance(error, ConfigError) else (Problem(str(error)),),
+        )
+
+    def _told(self, receipt: Receipt) -> None:
+        self.receipts.add(receipt)
+        if receipt.good:
+            self._rejected_since = None
+            _log.info("%s", receipt.summary())
+        else:
+            if self._rejected_since is None:
+                self._rejected_since = receipt.at
+            _log.error("%s; generation %d stays in force", receipt.summary(), receipt.generation)
+        self._tell(receipt)

@@ -15,6 +15,7 @@ from session_runtime.config.faults import problems_of
 from session_runtime.config.keys import KeyPath, dotted
 from session_runtime.config.merge import merge, old_and_new, same_variable
 from session_runtime.config.origin import DEFAULT, Candidates, Origin, Reading
+from session_runtime.config.places import STATE_DIR, place_faults
 from session_runtime.config.resolve import Resolved, resolve_values
 from session_runtime.config.settings import (
     OFFLINE,
@@ -27,6 +28,7 @@ from session_runtime.config.snapshot import ConfigSnapshot, digest_of
 from session_runtime.config.sources import (
     TomlFile,
     open_toml,
+    parse_toml,
     read_defaults,
     read_explicit,
     read_toml,
@@ -90,16 +92,18 @@ def load(
     env: Mapping[str, str],
     explicit: Mapping[str, object] = NOTHING,
     dotenv: Path | None = None,
+    text: bytes | None = None,
 ) -> ConfigSnapshot:
     """Read the whole configuration (CFG-1, CFG-2).
 
     ``path`` is the TOML file; unless it is ``named`` it may be absent, which leaves defaults and
-    variables. ``explicit`` maps dotted keys to typed values and wins over everything; ``dotenv`` is
-    a ``.env`` file to read. Relative paths, wherever given, count from the folder of ``path``, or
-    the working directory. Raises ConfigError with every problem found.
+    variables. ``text`` stands in for the content of the file, which is then not read. ``explicit``
+    maps dotted keys to typed values and wins over everything; ``dotenv`` is a ``.env`` file to read.
+    Relative paths, wherever given, count from the folder of ``path``, or the working directory. Raises
+    ConfigError with every problem found.
     """
-    file = _open(path, named)
-    folder = (path.parent if path is not None else Path()).absolute()
+    file = _open(path, named, text)
+    folder = _folder(path)
     variables = of_environment(env)
     named_variables = of_dotenv(dotenv) if dotenv is not None else ()
     gathered = _gather(file, explicit, variables, named_variables, folder)
@@ -113,11 +117,40 @@ def load(
         system_prompt=resolved.system_prompt,
         warnings=(*gathered.warnings, *resolved.warnings),
         path=path.absolute() if path is not None and file is not None else None,
+        file=file,
         files=_distinct((dotenv, *gathered.files, *resolved.files)),
     )
 
 
-def _open(path: Path | None, named: bool) -> TomlFile | None:
+def find_state_dir(
+    path: Path | None,
+    *,
+    named: bool,
+    env: Mapping[str, str],
+    explicit: Mapping[str, object] = NOTHING,
+    dotenv: Path | None = None,
+    text: bytes | None = None,
+) -> Path:
+    """Find ``runtime.state_dir`` where the configuration may be wrong elsewhere; arguments as of ``load``.
+
+    Raises ConfigError only if the file cannot be read as TOML, or the ``.env`` file not at all.
+    """
+    variables = of_environment(env)
+    named_variables = of_dotenv(dotenv) if dotenv is not None else ()
+    file, folder = _open(path, named, text), _folder(path)
+    gathered = _gather(file, explicit, variables, named_variables, folder)
+    given = (candidate.value for candidate in gathered.candidates[STATE_DIR])
+    usable = (value for value in given if isinstance(value, str | Path) and str(value))
+    return folder / next(usable)
+
+
+def _folder(path: Path | None) -> Path:
+    return (path.parent if path is not None else Path()).absolute()
+
+
+def _open(path: Path | None, named: bool, text: bytes | None) -> TomlFile | None:
+    if path is not None and text is not None:
+        return parse_toml(path, text)
     if path is None or not (named or path.exists()):
         return None
     return open_toml(path)
@@ -164,6 +197,10 @@ def _validated(gathered: _Gathered, resolved: Resolved) -> Settings:
     except ValidationError as error:
         problems += problems_of(error, gathered.candidates, gathered.place)
     else:
+        problems += (
+            gathered.place(path).problem(dotted(path), fault)
+            for path, fault in place_faults(settings)
+        )
         if not problems:
             return settings
     raise ConfigError(sorted(problems, key=lambda each: (each.source, each.line or 0))) from None

@@ -47,6 +47,7 @@ class ModelProfile(Section):
         None,
         "Address of the service up to, but without, /chat/completions or /responses; for the wires"
         " chat and responses.",
+        in_repr=False,
     )
     api_key: SecretStr | None = key(
         None,
@@ -71,19 +72,23 @@ class ModelProfile(Section):
         None,
         "How many tools a request may hold; unset means any number. With more the ask fails before"
         " anything is sent; tool search loads no tool beyond it.",
+        network=True,
     )
     temperature: Annotated[float, Field(ge=0, le=2)] | None = key(
         None, "How freely the model chooses its words; unset leaves it to the service."
     )
     max_output_tokens: Count | None = key(
-        None, "The longest reply, in tokens; unset leaves it to the service."
+        None, "The longest reply, in tokens; unset leaves it to the service.", network=True
     )
-    timeout_s: Seconds = key(120.0, "The longest wait for a reply, in seconds.")
-    max_retries: Whole = key(2, "How often a request that failed for now is sent again.")
+    timeout_s: Seconds = key(120.0, "The longest wait for a reply, in seconds.", network=True)
+    max_retries: Whole = key(
+        2, "How often a request that failed for now is sent again.", network=True
+    )
     max_concurrency: Whole = key(
         0,
         "How many requests of this profile may run at once, others wait their turn; 0 means any"
         " number.",
+        network=True,
     )
     fallback: Name | None = key(
         None,

@@ -12,14 +12,13 @@ from pydantic import SecretStr
 
 from session_runtime.config.keys import KeyPath, dotted, sounds_secret
 from session_runtime.config.origin import DEFAULT, Candidate, Candidates
+from session_runtime.config.places import STATE_DIR, TRACE_FILE
 from session_runtime.config.runtime import DEFAULT_SECRET_SOURCES
 from session_runtime.config.secrets import UnreadableError, is_reference, read_value, resolve
 from session_runtime.config.shape import leaf_at
 from session_runtime.errors import Problem
 
 _SECRET_SOURCES: KeyPath = ("runtime", "secret_sources")
-_STATE_DIR: KeyPath = ("runtime", "state_dir")
-_TRACE_FILE: KeyPath = ("trace", "path")
 _PROMPT: KeyPath = ("ask", "system_prompt")
 _PROMPT_FILE: KeyPath = ("ask", "prompt_file")
 _T = TypeVar("_T")
@@ -57,7 +56,7 @@ def resolve_values(candidates: Candidates, folder: Path, env: Mapping[str, str])
         path: _located(given.value, folder) if leaf_at(path).path else given.value
         for path, given in in_force.items()
     }
-    values[_TRACE_FILE] = _trace_file(in_force[_TRACE_FILE], values)
+    values[TRACE_FILE] = _trace_file(in_force[TRACE_FILE], values)
     sources = _allowed_sources(in_force[_SECRET_SOURCES].value)
     secrets = {
         path: _fetch_secret(given, given.value.get_secret_value(), sources, env, folder)
@@ -91,10 +90,10 @@ def _located(value: object, folder: Path) -> object:
 
 def _trace_file(given: Candidate, values: Mapping[KeyPath, object]) -> object:
     """Place the trace file: unless it is given, it lies in the state directory, wherever that is."""
-    state_dir = values[_STATE_DIR]
+    state_dir = values[STATE_DIR]
     if given.origin == DEFAULT and isinstance(state_dir, Path):
         return state_dir / str(given.value)
-    return values[_TRACE_FILE]
+    return values[TRACE_FILE]
 
 
 def _allowed_sources(value: object) -> tuple[str, ...]:

@@ -1,13 +1,12 @@
-"""The sections about the daemon itself: [runtime], [log], [ask], [trace] and [http].
+"""The sections about the daemon itself: [runtime], [log], [ask] and [trace].
 
-What tools may do is configured in ``tools``, which models answer in ``models``.
+What tools may do is configured in ``tools``, which models answer in ``models``, who may call in ``http``.
 """
 
-import ipaddress
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, ValidationInfo, field_validator
 
 from session_runtime.config.section import Count, Name, Seconds, Section, Whole, key
 
@@ -22,6 +21,16 @@ DEFAULT_SECRET_SOURCES = (
 _MIB = 1024 * 1024
 
 
+def _is_source(source: str) -> str:
+    kind, _, rest = source.partition(":")
+    if not (kind == "env" and rest) and not (kind == "file" and rest.startswith("/")):
+        raise ValueError('is neither "env:PATTERN" nor "file:/folder"')
+    return source
+
+
+SecretSource = Annotated[str, AfterValidator(_is_source)]
+
+
 class RuntimeSettings(Section):
     """The daemon as a whole: its name, where it keeps state, and how much it takes on."""
 
@@ -31,27 +40,35 @@ class RuntimeSettings(Section):
     state_dir: Path = key(
         Path(".session-runtime"), "Folder for everything the daemon keeps.", acts="restart"
     )
-    secret_sources: tuple[str, ...] = key(
+    secret_sources: tuple[SecretSource, ...] = key(
         DEFAULT_SECRET_SOURCES,
         'Where values such as "env:NAME" and "file:/path" may read secrets from: "env:" and a'
         ' pattern of variable names, or "file:" and an absolute folder.',
     )
     max_concurrent_asks: Count = key(
-        256, "Asks that may run at the same time; further ones are refused as busy.", acts="now"
+        256,
+        "Asks that may run at the same time; further ones are refused as busy.",
+        acts="now",
+        network=True,
     )
-    ask_timeout_s: Seconds = key(300.0, "The longest an ask may take, in seconds.")
+    ask_timeout_s: Seconds = key(300.0, "The longest an ask may take, in seconds.", network=True)
     drain_timeout_s: Seconds = key(
-        30.0, "How long running asks may go on when the daemon stops, in seconds.", acts="now"
+        30.0,
+        "How long running asks may go on when the daemon stops, in seconds.",
+        acts="now",
+        network=True,
     )
-
-    @field_validator("secret_sources")
-    @classmethod
-    def _are_sources(cls, sources: tuple[str, ...]) -> tuple[str, ...]:
-        for source in sources:
-            kind, _, rest = source.partition(":")
-            if not (kind == "env" and rest) and not (kind == "file" and rest.startswith("/")):
-                raise ValueError(f'"{source}" is neither "env:PATTERN" nor "file:/folder"')
-        return sources
+    watch: Literal["events", "polling", "off"] = key(
+        "events",
+        "How edits of the configuration, of the files it names and of handlers are noticed: as the"
+        " system tells of them, by looking again and again, or not at all.",
+        acts="restart",
+    )
+    recheck_s: Seconds = key(
+        5.0,
+        "How often all of that is looked at although no edit was noticed, in seconds.",
+        acts="restart",
+    )
 
 
 class LogSettings(Section):
@@ -73,7 +90,7 @@ class AskSettings(Section):
         "The profile of [models] for asks that name none. Unset: the first one of [models], or the"
         " built-in profile offline if there is none.",
     )
-    system_prompt: str = key("", "The first system message of every ask.")
+    system_prompt: str = key("", "The first system message of every ask.", network=True)
     prompt_file: Path | None = key(
         None, "A UTF-8 file that holds the system prompt, instead of system_prompt."
     )
@@ -81,15 +98,20 @@ class AskSettings(Section):
         False, "Whether the model must finish by calling the tool end instead of with plain text."
     )
     missing_tool_call_retries: Whole = key(
-        3, "How often the model is reminded when it should have called a tool and did not."
+        3,
+        "How often the model is reminded when it should have called a tool and did not.",
+        network=True,
     )
-    max_steps: Count = key(32, "The most model turns of an ask.")
-    max_tool_calls: Count = key(64, "The most tool calls of an ask.")
-    max_total_tokens: Whole = key(0, "The most tokens of an ask, in and out; 0 means no limit.")
+    max_steps: Count = key(32, "The most model turns of an ask.", network=True)
+    max_tool_calls: Count = key(64, "The most tool calls of an ask.", network=True)
+    max_total_tokens: Whole = key(
+        0, "The most tokens of an ask, in and out; 0 means no limit.", network=True
+    )
     max_result_chars: Count = key(
         20_000,
         "The longest tool result the model is shown, in characters. Of a longer one it gets a summary"
         " and a reference that results.read reads in parts; under 500 it gets the beginning only.",
+        network=True,
     )
 
     @field_validator("prompt_file")
@@ -117,38 +139,3 @@ class TraceSettings(Section):
         False,
         "Whether the arguments of tool calls are recorded too, with secrets blacked out.",
     )
-
-
-class HttpSettings(Section):
-    """The HTTP door."""
-
-    host: Name = key(
-        "127.0.0.1",
-        "The address to listen on. Callers need no key, so it must be a loopback address.",
-        acts="restart",
-    )
-    port: Annotated[int, Field(ge=0, le=65535)] = key(
-        8040, "The port to listen on; 0 takes any free one.", acts="restart"
-    )
-    max_body_bytes: Count = key(
-        10 * _MIB, "The largest request body that is read, in bytes.", acts="restart"
-    )
-
-    @field_validator("host")
-    @classmethod
-    def _loopback_only(cls, host: str) -> str:
-        if not _is_loopback(host):
-            raise ValueError(
-                "callers need no key, so only a loopback address is allowed:"
-                " 127.0.0.1, ::1 or localhost"
-            )
-        return host
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -1,13 +1,21 @@
 """Secrets: values that stand in a variable or a file of their own, and who may be asked for them."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
+from urllib.parse import unquote_plus
 
 from pydantic import SecretStr
 
+from session_runtime.config.keys import sounds_secret
+from session_runtime.config.origin import MASK
+
 MAX_FILE_BYTES = 1024 * 1024
+_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://[^\s?#]*)\?([^\s#]*)(#\S*)?")
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
+_SECRET_WORDS = frozenset({"code", "pwd", "sas", "sig", "signature"})
 
 
 class UnreadableError(ValueError):
@@ -42,6 +50,28 @@ def resolve(written: str, sources: Sequence[str], env: Mapping[str, str], folder
             return Secret(_from_file(file, sources), file)
         case _:
             return Secret(SecretStr(written) if written else None)
+
+
+def masked_address(text: str) -> str:
+    """Give an address without what its query keeps secret; any other text as it is.
+
+    That is the value of each parameter whose name sounds like a secret, and what has no name at all.
+    """
+    address = _ADDRESS.fullmatch(text)
+    if address is None:
+        return text
+    query = "&".join(map(_masked_parameter, address[2].split("&")))
+    return f"{address[1]}?{query}{f'#{MASK}' if address[3] else ''}"
+
+
+def _masked_parameter(parameter: str) -> str:
+    name, equals, value = parameter.partition("=")
+    if not equals:
+        return MASK if name else ""
+    plain_name = unquote_plus(name)
+    words = {word.lower() for word in _WORD.findall(plain_name)}
+    secret = sounds_secret(plain_name) or words & _SECRET_WORDS
+    return f"{name}={MASK}" if secret and value else parameter
 
 
 def _from_variable(name: str, sources: Sequence[str], env: Mapping[str, str]) -> SecretStr:

@@ -11,11 +11,11 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from session_runtime.config.files import FilesSettings
 from session_runtime.config.handlers import HandlersSettings
+from session_runtime.config.http import HttpSettings
 from session_runtime.config.models import ModelProfile
 from session_runtime.config.notes import NotesSettings
 from session_runtime.config.runtime import (
     AskSettings,
-    HttpSettings,
     LogSettings,
     RuntimeSettings,
     TraceSettings,

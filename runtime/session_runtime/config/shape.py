@@ -19,13 +19,16 @@ from session_runtime.config.tools import EasterEggSettings
 
 OLD_NOTICES: KeyPath = ("easter_egg", "agent_call_message_enabled")
 NOTICES: KeyPath = ("notices", "mode")
+MOST_DOTS = 8
+"""How many dots a name without quotes may have and still be recognized."""
 
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
     """One key: the type of its value (of each item if ``many``), its default and when it acts.
 
-    ``env`` is the short name of the variable that gives it, None if it has none.
+    ``env`` is the short name of the variable that gives it, None if it has none. ``network`` tells
+    whether it may be changed over the network (NET-3).
     """
 
     item: Any
@@ -33,6 +36,7 @@ class Leaf:
     default: object
     acts: Acts
     env: str | None
+    network: bool
 
     @property
     def secret(self) -> bool:
@@ -81,28 +85,32 @@ def _node(annotation: Any, field: FieldInfo, default: object) -> Node:
         return _branch(annotation)
     if get_origin(annotation) is Mapping:
         return Names(_node(get_args(annotation)[1], field, None))
-    acts, env = _notes(field)
-    item = _bare(annotation)
+    acts, env, network = _notes(field)
+    item = bare(annotation)
     many = get_origin(item) is tuple
-    return Leaf(get_args(item)[0] if many else item, many, default, acts, env)
+    return Leaf(bare(get_args(item)[0]) if many else item, many, default, acts, env, network)
 
 
-def _notes(field: FieldInfo) -> tuple[Acts, str | None]:
+def _notes(field: FieldInfo) -> tuple[Acts, str | None, bool]:
     match field.json_schema_extra:
-        case {"acts": "now" | "next ask" | "restart" as acts, "env": None | str() as env}:
-            return acts, env
+        case {
+            "acts": "now" | "next ask" | "restart" as acts,
+            "env": None | str() as env,
+            "network": bool() as network,
+        }:
+            return acts, env, network
         case _:
             raise TypeError(f"key without notes on when it acts: {field!r}")
 
 
-def _bare(annotation: Any) -> Any:
-    """The type without bounds and without None."""
+def bare(annotation: Any) -> Any:
+    """Give the type without bounds and without None."""
     if get_origin(annotation) is Annotated:
-        return _bare(get_args(annotation)[0])
+        return bare(get_args(annotation)[0])
     if get_origin(annotation) in (Union, UnionType):
         kinds = [kind for kind in get_args(annotation) if kind is not NoneType]
         if len(kinds) == 1:
-            return _bare(kinds[0])
+            return bare(kinds[0])
     return annotation
 
 
@@ -144,6 +152,26 @@ def entries_on(path: KeyPath) -> tuple[KeyPath, ...]:
     return tuple(
         path[: end + 1] for end in range(len(path)) if isinstance(node_at(path[:end]), Names)
     )
+
+
+def unquoted(item: Node, value: object, path: KeyPath = ()) -> Iterator[KeyPath]:
+    """Yield the paths inside ``value``, an entry, that can only be the rest of a name with dots.
+
+    TOML takes ``[models.gpt-4.1]`` for a table ``1`` inside of ``gpt-4``: it has keys of an ``item``.
+    """
+    if not isinstance(value, Mapping) or len(path) == MOST_DOTS:
+        return
+    for name, inner in value.items():
+        match item:
+            case Branch(children) if name not in children and isinstance(inner, Mapping):
+                if children.keys() & inner.keys():
+                    yield (*path, name)
+                else:
+                    yield from unquoted(item, inner, (*path, name))
+            case Leaf(anything=False) if isinstance(inner, Mapping):
+                yield from unquoted(item, inner, (*path, name))
+            case Leaf(anything=False):
+                yield (*path, name)
 
 
 def leaves(entries: Iterable[KeyPath]) -> Iterator[tuple[KeyPath, Leaf]]:

@@ -10,9 +10,10 @@ from pydantic import BaseModel, SecretStr
 
 from session_runtime.config.keys import KeyPath, dotted
 from session_runtime.config.origin import DEFAULT, MASK, Candidate, Candidates
-from session_runtime.config.secrets import is_reference
+from session_runtime.config.secrets import is_reference, masked_address
 from session_runtime.config.settings import Settings
 from session_runtime.config.shape import Leaf, node_at
+from session_runtime.config.sources import TomlFile
 from session_runtime.errors import Problem
 
 
@@ -23,7 +24,8 @@ class ConfigSnapshot:
     ``digest`` covers all values and the text of the prompt file, but no secret (REL-1): compare
     ``settings`` to notice a rotated one. ``provenance`` lists, per key, the value in force and the
     ones it shadows. ``system_prompt`` is the text to use, wherever it was given. ``path`` is the
-    configuration file, None if there was none; ``files`` are the other files that were read.
+    configuration file and ``file`` what it says, both None if there was none; ``files`` are the other
+    files that were read.
     """
 
     settings: Settings
@@ -32,6 +34,7 @@ class ConfigSnapshot:
     system_prompt: str = field(repr=False)
     warnings: tuple[Problem, ...] = ()
     path: Path | None = None
+    file: TomlFile | None = field(default=None, repr=False)
     files: tuple[Path, ...] = ()
 
     def located(self, problems: Iterable[Problem]) -> list[Problem]:
@@ -67,12 +70,17 @@ def _values(path: KeyPath, value: object) -> Iterator[tuple[KeyPath, object]]:
 
 
 def plain(value: object, candidates: tuple[Candidate, ...] = ()) -> object:
-    """Turn a value into JSON; a secret into the reference it was given by, or a mask (CFG-4)."""
+    """Turn a value into JSON; a secret into the reference it was given by, or a mask (CFG-4).
+
+    Of an address, what its query keeps secret is masked.
+    """
     match value:
         case SecretStr():
             written = candidates[0].value if candidates else None
             text = written.get_secret_value() if isinstance(written, SecretStr) else ""
             return text if is_reference(text) else MASK
+        case str():
+            return masked_address(value)
         case Path():
             return str(value)
         case tuple():

@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from pydantic import SecretStr
 
-from session_runtime.config.faults import unknown
+from session_runtime.config.faults import in_quotes, unknown
 from session_runtime.config.keys import KeyPath, dotted, parse_dotted
 from session_runtime.config.origin import DEFAULT, Candidate, Origin, Reading
 from session_runtime.config.shape import (
@@ -26,6 +26,7 @@ from session_runtime.config.shape import (
     entries_on,
     leaves,
     node_at,
+    unquoted,
 )
 from session_runtime.config.toml_lines import key_lines, line_of
 from session_runtime.errors import ConfigError, Problem
@@ -36,9 +37,10 @@ _EXPLICIT = Origin("explicit")
 
 @dataclass(frozen=True, slots=True)
 class TomlFile:
-    """A configuration file as read: its name in messages, its values, the line of each key."""
+    """A configuration file as read: its name in messages, its bytes, its values, the line of each key."""
 
     name: str
+    content: bytes = field(repr=False)
     data: Mapping[str, object] = field(repr=False)
     lines: Mapping[KeyPath, int]
 
@@ -55,6 +57,11 @@ def open_toml(path: Path) -> TomlFile:
         data = path.read_bytes()
     except OSError as error:
         raise _refused(path, f"{path} cannot be read: {error.strerror}") from None
+    return parse_toml(path, data)
+
+
+def parse_toml(path: Path, data: bytes) -> TomlFile:
+    """Parse what the file says, or would say; ConfigError as ``open_toml``."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -64,7 +71,8 @@ def open_toml(path: Path) -> TomlFile:
         raise _refused(
             path, "is empty; to run on defaults alone, write a comment or remove the file"
         )
-    return TomlFile(path.name, _parsed(path, text), key_lines(text.replace("\r\n", "\n")))
+    values = _parsed(path, text)
+    return TomlFile(path.name, data, values, key_lines(text.replace("\r\n", "\n")))
 
 
 def _parsed(path: Path, text: str) -> Mapping[str, object]:
@@ -130,8 +138,20 @@ def read_defaults(entries: Iterable[KeyPath]) -> Reading:
 
 def read_at(path: KeyPath, value: object, origin: Origin) -> Reading:
     """Read one value at ``path``, or a whole table there, all from one place."""
+    if node_at(path) is None:
+        path, value = _in_its_table(path, value)
     reading = flatten(value, node_at(path), path, lambda _: origin)
     return replace(reading, entries=(*entries_on(path), *reading.entries))
+
+
+def _in_its_table(path: KeyPath, value: object) -> tuple[KeyPath, object]:
+    """Go up to the table whose names the operator chooses, so that a name without quotes is noticed."""
+    for end in range(len(path)):
+        if isinstance(node_at(path[:end]), Names):
+            for part in reversed(path[end:]):
+                value = {part: value}
+            return path[:end], value
+    return path, value
 
 
 def flatten(
@@ -141,30 +161,52 @@ def flatten(
 
     ``place`` tells where the value of a key was read.
     """
-    found: dict[KeyPath, Candidate] = {}
-    entries: list[KeyPath] = []
-    problems: list[Problem] = []
+    splitting = _Splitting(place)
+    splitting.walk(value, node, path)
+    return Reading(
+        MappingProxyType(splitting.found), tuple(splitting.entries), tuple(splitting.problems)
+    )
 
-    def walk(value: object, node: Node | None, path: KeyPath) -> None:
+
+class _Splitting:
+    """What was found of a table so far."""
+
+    def __init__(self, place: Callable[[KeyPath], Origin]) -> None:
+        self._place = place
+        self.found: dict[KeyPath, Candidate] = {}
+        self.entries: list[KeyPath] = []
+        self.problems: list[Problem] = []
+
+    def walk(self, value: object, node: Node | None, path: KeyPath) -> None:
         match node, value:
-            case (Branch() | Names(), Mapping()):
+            case (Branch(), Mapping()):
                 for name, inner in value.items():
-                    if isinstance(node, Names) and _fits(node.item, inner):
-                        entries.append((*path, name))
-                    walk(inner, child(node, name), (*path, name))
+                    self.walk(inner, child(node, name), (*path, name))
+            case (Names(item), Mapping()):
+                for name, inner in value.items():
+                    self._walk_entry(inner, item, (*path, name))
             case (Branch() | Names(), _):
-                problems.append(place(path).problem(dotted(path), "must be a table"))
+                self._tell(path, "must be a table")
             case (Leaf(), _):
-                found[path] = Candidate(_settled(value, node), place(path), path)
+                self.found[path] = Candidate(_settled(value, node), self._place(path), path)
             case (None, _):
-                problems.append(place(path).problem(dotted(path), unknown(path, value)))
+                self._tell(path, unknown(path, value))
 
-    walk(value, node, path)
-    return Reading(MappingProxyType(found), tuple(entries), tuple(problems))
+    def _walk_entry(self, value: object, item: Node, path: KeyPath) -> None:
+        rests = tuple(unquoted(item, value))
+        for rest in rests:
+            self._tell((*path, *rest), in_quotes((*path[:-1], ".".join((path[-1], *rest)))))
+        if rests and isinstance(value, Mapping):
+            told = {rest[0] for rest in rests}
+            value = {name: inner for name, inner in value.items() if name not in told}
+            if not value:
+                return
+        if isinstance(item, Leaf) or isinstance(value, Mapping):
+            self.entries.append(path)
+        self.walk(value, item, path)
 
-
-def _fits(item: Node, value: object) -> bool:
-    return isinstance(item, Leaf) or isinstance(value, Mapping)
+    def _tell(self, path: KeyPath, message: str) -> None:
+        self.problems.append(self._place(path).problem(dotted(path), message))
 
 
 def _settled(value: object, leaf: Leaf) -> object:

@@ -26,55 +26,67 @@ class SkillsSettings(Section):
         False,
         "Whether the model starts with few tools and looks up the others.",
         env="TOOL_SEARCH_ENABLED",
+        network=True,
     )
     tool_search_always_loaded: tuple[str, ...] = key(
         ("send_message", "end"),
         "Tools the model has from its first turn on.",
         env="TOOL_SEARCH_ALWAYS_LOADED",
+        network=True,
     )
     tool_search_max_results: Count = key(
-        5, "The most tools that one search loads.", env="TOOL_SEARCH_MAX_RESULTS"
+        5, "The most tools that one search loads.", env="TOOL_SEARCH_MAX_RESULTS", network=True
     )
     prefetch_tools: tuple[str, ...] = key(
         ("get_current_time",),
         "Tools that are called before the first turn; the model gets their results.",
         env="PREFETCH_TOOLS",
+        network=True,
     )
     prefetch_tools_hide: bool = key(
         True,
         "Whether a tool whose prefetch succeeded is hidden from the model.",
         env="PREFETCH_TOOLS_HIDE",
+        network=True,
     )
     tool_search_directory_max_tokens: Whole = key(
         8000,
         "The longest list of tool names the model is shown, in tokens; above it, large groups are"
         " named as a whole.",
+        network=True,
     )
     tool_search_threshold_percent: Percent = key(
         0,
         "Tool search is left off while the tools it would hold back need less than this share of"
         " the model's context window; 0 means it never is.",
+        network=True,
     )
     tool_search_explain: bool = key(
-        False, "Whether a search that finds nothing adds a hint with the nearest names."
+        False,
+        "Whether a search that finds nothing adds a hint with the nearest names.",
+        network=True,
     )
     tool_search_max_calls: Count = key(
-        8, "The most searches of an ask; after that the model must work with what it has."
+        8,
+        "The most searches of an ask; after that the model must work with what it has.",
+        network=True,
     )
-    prefetch_timeout_s: Seconds = key(5.0, "The longest each prefetch may take, in seconds.")
+    prefetch_timeout_s: Seconds = key(
+        5.0, "The longest each prefetch may take, in seconds.", network=True
+    )
 
 
 class SearchSettings(Section):
     """How much a match in each part of a tool counts; 0 leaves the part out."""
 
-    name: Weight = key(3.5, "The tool's own name.")
-    namespace: Weight = key(2.0, "The group in front of the name.")
-    aliases: Weight = key(3.5, "Other names of the tool.")
-    hints: Weight = key(2.0, "The author's search hints.")
-    description: Weight = key(1.2, "The description.")
-    parameters: Weight = key(0.9, "Names of parameters.")
-    parameter_descriptions: Weight = key(0.6, "Descriptions of parameters.")
-    enums: Weight = key(0.8, "Values that a parameter allows.")
+    name: Weight = key(3.5, "The tool's own name.", network=True)
+    namespace: Weight = key(2.0, "The group in front of the name.", network=True)
+    aliases: Weight = key(3.5, "Other names of the tool.", network=True)
+    hints: Weight = key(2.0, "The author's search hints.", network=True)
+    description: Weight = key(1.2, "The description.", network=True)
+    parameters: Weight = key(0.9, "Names of parameters.", network=True)
+    parameter_descriptions: Weight = key(0.6, "Descriptions of parameters.", network=True)
+    enums: Weight = key(0.8, "Values that a parameter allows.", network=True)
 
 
 class AccessRule(Section):

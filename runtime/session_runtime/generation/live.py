@@ -100,13 +100,14 @@ class Generations:
         """The number that the next committed generation has."""
         return self._current.generation.number + 1 if self._current is not None else 1
 
-    def publish(self, prepared: Generation) -> None:
+    def publish(self, prepared: Generation) -> int:
         """Number and swap: new asks get ``prepared``; the old one lives until its last ask ends."""
         old, generation = self._current, replace(prepared, number=self.next_number)
         now = asyncio.get_running_loop().time()
         self._current = self._live[generation.number] = _Live(generation, now)
         if old is not None:
             self._retire_if_idle(old)
+        return generation.number
 
     @contextmanager
     def pin(self) -> Iterator[Generation]:

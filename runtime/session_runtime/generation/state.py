@@ -11,6 +11,7 @@ from session_runtime.local.source import LocalSource
 from session_runtime.models.base import Model
 from session_runtime.registry.catalog import Catalog
 from session_runtime.registry.invoke.pipeline import Invoker
+from session_runtime.registry.keyring import Keyring
 from session_runtime.registry.names import WireNames
 from session_runtime.registry.policy import Policy
 from session_runtime.registry.schema import ArgumentCheck
@@ -100,6 +101,7 @@ class Generation:
     snapshot: ConfigSnapshot
     catalog: Catalog
     policy: Policy
+    keys: Keyring
     index: SearchIndex
     profiles: Mapping[str, Profile]
     default_profile: str

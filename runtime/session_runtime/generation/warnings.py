@@ -1,8 +1,11 @@
-"""What an operator configured that cannot work with the tools at hand (TS-3, ASK-12)."""
+"""What an operator configured that cannot work with the tools at hand (TS-3, TS-10, ASK-12)."""
+
+from collections.abc import Mapping
 
 from session_runtime.config.keys import dotted
 from session_runtime.config.models import ModelProfile
 from session_runtime.config.settings import Settings, profiles
+from session_runtime.generation.state import Profile
 from session_runtime.registry.names import END, TOOL_SEARCH
 from session_runtime.search import SearchIndex, SearchView, resolve_names
 
@@ -36,6 +39,21 @@ def crowded_profiles(settings: Settings, index: SearchIndex) -> list[str]:
         fault = _crowd(settings, profile, everything.count, len(pinned))
         if fault is not None:
             warnings.append(f"{dotted(('models', name, 'max_tools'))}: {fault}")
+    return warnings
+
+
+def taken_for_the_loader(opened: Mapping[str, Profile]) -> list[str]:
+    """Tools that take the name of the loader, in the requests of some profiles or of all (TS-10)."""
+    warnings = []
+    for tool in sorted({tool for profile in opened.values() for tool in profile.clashes}):
+        meeting = [name for name, profile in opened.items() if tool in profile.clashes]
+        where = ""
+        if len(meeting) < len(opened):
+            where = f" in requests of the profile {' and '.join(map(repr, meeting))}"
+        warnings.append(
+            f"tool {tool!r} takes the name of {TOOL_SEARCH}{where}: who may use it is sent all tools"
+            " at once; rename the tool"
+        )
     return warnings
 
 

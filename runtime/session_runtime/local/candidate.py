@@ -1,11 +1,12 @@
 """What should be a tool, before anything of it is read: the finders make them, ``scan`` decides."""
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from session_runtime.errors import PermanentError
+from session_runtime.errors import PermanentError, Problem
 from session_runtime.local.code import Code
 from session_runtime.registry.names import canonical_name, name_fault
 from session_runtime.registry.spec import Origin
@@ -37,13 +38,39 @@ class Listing:
     item: str
 
 
+Stamp = tuple[object, ...]
+"""What changes whenever files change; compared only."""
+
+_SETTLED_S: Final = 0.1
+
+
+def _unknown() -> None:
+    """No stamp: what something is made of can only be told by reading it."""
+
+
+def stamp_of(files: Iterable[tuple[str, os.stat_result]], now: float) -> Stamp | None:
+    """Stamp files by inode, size and times, the one that nobody can set among them.
+
+    None if one changed a moment before ``now``, in seconds since 1970: file systems count time in
+    steps, so that another change could leave the same stamp.
+    """
+    stamp: list[object] = []
+    for name, fact in files:
+        if now - fact.st_ctime < _SETTLED_S:
+            return None
+        times = (fact.st_mtime_ns, fact.st_ctime_ns)
+        stamp.append((name, fact.st_dev, fact.st_ino, fact.st_size, *times))
+    return tuple(stamp)
+
+
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A tool that somebody registered, by its canonical name.
 
     ``place`` tells an operator where, ``native_name`` is what it is called there. ``read`` gives what it
     is made of; it raises PermanentError, or OSError, if that cannot be used. ``listing`` is the item
-    that would be useless without it, None for a tool that is registered by itself.
+    that would be useless without it, None for a tool that is registered by itself. ``stamp`` is equal
+    whenever ``read`` would give the same again; it raises OSError.
     """
 
     name: str
@@ -52,6 +79,20 @@ class Candidate:
     origin: Origin
     read: Callable[[], Material]
     listing: Listing | None = None
+    stamp: Callable[[], Stamp | None] = _unknown
+
+
+def told_twice(key: str, what: str, identities: Iterable[Hashable]) -> Iterator[Problem]:
+    """Find items of a list, such as ``handlers.paths``, that are the same as one before.
+
+    ``identities`` has one value per item, equal for two that are the same; ``what`` they are is told.
+    """
+    first: dict[Hashable, int] = {}
+    for position, identity in enumerate(identities, start=1):
+        before = first.setdefault(identity, position)
+        if before != position:
+            message = f"item {position} is the same {what} as item {before}: remove one of them"
+            yield Problem(message, key)
 
 
 def registered_fault(name: str) -> str | None:

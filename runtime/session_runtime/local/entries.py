@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from functools import partial
 
 from session_runtime.config.handlers import HandlerEntry
+from session_runtime.config.json_value import thawed
 from session_runtime.config.keys import dotted
-from session_runtime.config.snapshot import plain
 from session_runtime.errors import ConfigError, Problem
 from session_runtime.local.candidate import Candidate, Material, read_file, registered_fault
 from session_runtime.local.code import ImportPath
@@ -41,7 +41,7 @@ def _manifest(name: str, entry: HandlerEntry) -> bytes:
     """Write down as a ``config.json`` what the entry says, so that one reader judges them all."""
     function: dict[str, object] = {"name": name, "description": entry.description}
     if entry.parameters:
-        function["parameters"] = plain(entry.parameters)
+        function["parameters"] = thawed(entry.parameters)
     runtime = entry.runtime.model_dump(mode="json", exclude_defaults=True)
     manifest = {"type": "function", "function": function, "runtime": runtime}
     return json.dumps(manifest).encode()

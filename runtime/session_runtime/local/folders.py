@@ -1,8 +1,10 @@
 """Which folders are tools, and their files as bytes (REG-1); what they say is decided in ``scan``."""
 
 import os
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Collection, Iterator
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -14,7 +16,10 @@ from session_runtime.local.candidate import (
     Candidate,
     Listing,
     Material,
+    Stamp,
     read_file,
+    stamp_of,
+    told_twice,
     unusable,
 )
 from session_runtime.local.code import StoredCode
@@ -25,19 +30,31 @@ CODE: Final = "handler.py"
 KEY: Final = "handlers.paths"
 
 
-def in_paths(paths: Iterable[Path]) -> list[Candidate]:
+def in_paths(paths: Collection[Path]) -> list[Candidate]:
     """Find the tools below all folders of [handlers] paths; ConfigError for those that are none."""
     found: list[Candidate] = []
-    problems: list[Problem] = []
+    problems = list(told_twice(KEY, "folder", map(_without_links, paths)))
     for path in paths:
         try:
             found += in_folder(path, "handler")
         except OSError as error:
-            message = f"{path} cannot be read as a folder of tools: {error.strerror}"
-            problems.append(Problem(message, KEY))
+            problems.append(_unreadable(path, error.strerror))
+        except ValueError as error:
+            problems.append(_unreadable(path, str(error)))
     if problems:
         raise ConfigError(problems)
     return found
+
+
+def _without_links(path: Path) -> Path:
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError, ValueError):
+        return path
+
+
+def _unreadable(path: Path, reason: str | None) -> Problem:
+    return Problem(f"{path} cannot be read as a folder of tools: {reason}", KEY)
 
 
 def in_folder(root: Path, origin: Origin) -> Iterator[Candidate]:
@@ -46,31 +63,42 @@ def in_folder(root: Path, origin: Origin) -> Iterator[Candidate]:
     Names that begin with ``_`` or ``.`` are passed over, and so is ``agents/``, which is kept for
     sub-agents. A link that leads out of ``root`` is a fault: it is not followed.
     """
-    for path in _subfolders(root):
-        if path.name != AGENTS:
-            yield from _tools_at(path, root, origin)
+    for entry in _subfolders(root):
+        if entry.name != AGENTS:
+            yield from _tools_at(entry, root, origin)
 
 
-def _tools_at(path: Path, root: Path, origin: Origin) -> Iterator[Candidate]:
-    """Take ``path`` as a tool or as a group of tools."""
+def _tools_at(entry: os.DirEntry[str], root: Path, origin: Origin) -> Iterator[Candidate]:
+    """Take ``entry`` as a tool or as a group of tools."""
     try:
-        inside = [path] if _is_tool(path, root) else _subfolders(path)
+        inside = [entry] if _is_tool(entry, root) else _subfolders(entry)
         found = [each for each in inside if _is_tool(each, root)]
     except OSError as error:
-        yield _candidate(path, root, origin, f"cannot be read: {error.strerror}")
+        yield _candidate(entry, (entry.name,), root, origin, f"cannot be read: {error.strerror}")
         return
     for each in found:
-        yield _candidate(each, root, origin, _fault(each, root))
+        parts = (entry.name,) if each is entry else (entry.name, each.name)
+        yield _candidate(each, parts, root, origin, _leads_out_fault(each, root))
 
 
-def _candidate(path: Path, root: Path, origin: Origin, fault: str | None) -> Candidate:
+def _candidate(
+    entry: os.DirEntry[str],
+    parts: tuple[str, ...],
+    root: Path,
+    origin: Origin,
+    fault: str | None,
+) -> Candidate:
+    name = ".".join(map(canonical_name, parts))
+    fault = fault or _name_fault(name, parts)
+    read = partial(_read_folder, entry.path, root) if fault is None else partial(_refuse, fault)
     return Candidate(
-        name=_name(path, root),
-        place=str(path),
-        native_name=path.relative_to(root).as_posix(),
+        name=name,
+        place=entry.path,
+        native_name="/".join(parts),
         origin=origin,
-        read=partial(_read_folder, path, root) if fault is None else partial(_refuse, fault),
+        read=read,
         listing=Listing(KEY, str(root)),
+        stamp=partial(_stamp, entry.path),
     )
 
 
@@ -78,47 +106,55 @@ def _refuse(fault: str) -> Material:
     raise PermanentError(fault, code="tool.folder_unusable")
 
 
-def _read_folder(folder: Path, root: Path) -> Material:
+def _stamp(folder: str) -> Stamp | None:
+    return stamp_of(((each.name, each.stat()) for each in _files(folder)), time.time())
+
+
+def _files(folder: str) -> list[os.DirEntry[str]]:
+    """The files of a tool, sorted by name."""
+    with os.scandir(folder) as entries:
+        found = [each for each in entries if each.name == MANIFEST or each.name.endswith(".py")]
+    return sorted(found, key=attrgetter("name"))
+
+
+def _read_folder(folder: str, root: Path) -> Material:
     files: dict[str, bytes] = {}
-    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
-        if entry.name != MANIFEST and not entry.name.endswith(".py"):
-            continue
-        path = Path(entry.path)
-        if entry.is_symlink() and _leads_out(path, root):
+    for entry in _files(folder):
+        if _leads_out(entry, root):
             raise unusable(f"{entry.name} is a link that leads out of {root}")
-        files[entry.name] = read_file(path)
+        files[entry.name] = read_file(Path(entry.path))
     for needed in (MANIFEST, CODE):
         if needed not in files:
             raise unusable(f"{needed} is missing")
     manifest = files.pop(MANIFEST)
-    return Material(manifest, StoredCode(folder, MappingProxyType(files)))
+    return Material(manifest, StoredCode(Path(folder), MappingProxyType(files)))
 
 
-def _subfolders(folder: Path) -> list[Path]:
-    with os.scandir(folder) as entries:
-        return sorted(
-            Path(entry.path)
-            for entry in entries
-            if not entry.name.startswith(("_", ".")) and entry.is_dir()
-        )
+def _subfolders(folder: str | os.PathLike[str]) -> list[os.DirEntry[str]]:
+    with os.scandir(os.fspath(folder)) as entries:
+        found = [
+            entry for entry in entries if not entry.name.startswith(("_", ".")) and entry.is_dir()
+        ]
+    return sorted(found, key=attrgetter("name"))
 
 
-def _is_tool(path: Path, root: Path) -> bool:
-    return _leads_out(path, root) or (path / MANIFEST).exists() or (path / CODE).exists()
+def _is_tool(entry: os.DirEntry[str], root: Path) -> bool:
+    exists = os.path.exists  # there are thousands, and a Path takes longer
+    return _leads_out(entry, root) or any(
+        exists(f"{entry.path}/{name}") for name in (MANIFEST, CODE)
+    )
 
 
-def _leads_out(path: Path, root: Path) -> bool:
-    return path.is_symlink() and not path.resolve().is_relative_to(root.resolve())
+def _leads_out(entry: os.DirEntry[str], root: Path) -> bool:
+    return entry.is_symlink() and not Path(entry.path).resolve().is_relative_to(root.resolve())
 
 
-def _name(path: Path, root: Path) -> str:
-    return ".".join(map(canonical_name, path.relative_to(root).parts))
+def _leads_out_fault(entry: os.DirEntry[str], root: Path) -> str | None:
+    return f"it is a link that leads out of {root}" if _leads_out(entry, root) else None
 
 
-def _fault(path: Path, root: Path) -> str | None:
-    if _leads_out(path, root):
-        return f"it is a link that leads out of {root}"
-    if any("." in part for part in path.relative_to(root).parts):
+def _name_fault(name: str, parts: tuple[str, ...]) -> str | None:
+    if name.count(".") >= len(parts):
         return "a folder's name may not hold a dot, which stands between group and tool"
-    fault = name_fault(_name(path, root))
+    fault = name_fault(name)
     return None if fault is None else f"its name cannot be used: {fault}"

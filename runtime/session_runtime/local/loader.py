@@ -15,8 +15,8 @@ from session_runtime.errors import PermanentError
 from session_runtime.handler import HandlerContext
 from session_runtime.local.code import Code, ImportPath, StoredCode
 from session_runtime.local.folders import CODE
-from session_runtime.local.scan import LocalTool
 from session_runtime.local.stored import forget, run_stored
+from session_runtime.local.tool import LocalTool
 from session_runtime.threads import in_thread
 
 Execute = Callable[[dict[str, Any], HandlerContext], object]

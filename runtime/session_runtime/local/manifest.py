@@ -7,22 +7,27 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from session_runtime.config.handlers import Deprecation, Text, ToolOptions
-from session_runtime.config.keys import nearest
+from session_runtime.config.handlers import Text, ToolOptions
+from session_runtime.config.json_faults import json_faults
 from session_runtime.errors import PermanentError
 from session_runtime.registry.names import canonical_name, name_fault
 
 
 def _checked(options: ToolOptions) -> ToolOptions:
     old = options.deprecated
+    faults = [_name_fault(name) for name in (*options.aliases, *filter(None, [old.replacement]))]
     if "deprecated" in options.model_fields_set and not old.is_stated:
-        raise ValueError("deprecated says nothing: give a reason or a replacement")
-    for name in (*options.aliases, *filter(None, [old.replacement])):
-        if (fault := name_fault(name)) is not None:
-            raise ValueError(f"{name!r} cannot be a name: {fault}")
-        if canonical_name(name) != name:
-            raise ValueError(f"{name!r} cannot be a name: write {canonical_name(name)!r}")
+        faults.append("deprecated says nothing: give a reason or a replacement")
+    if any(faults):
+        raise ValueError("; ".join(filter(None, faults)))
     return options
+
+
+def _name_fault(name: str) -> str | None:
+    fault = name_fault(name)
+    if fault is None and canonical_name(name) != name:
+        fault = f"write {canonical_name(name)!r}"
+    return None if fault is None else f"{name!r} cannot be a name: {fault}"
 
 
 class _Part(BaseModel):
@@ -57,32 +62,8 @@ def read_manifest(content: bytes, label: str) -> Manifest:
     try:
         return Manifest.model_validate_json(text)
     except ValidationError as error:
-        faults = error.errors(include_url=False, include_input=False)
-        told = [_worded(each["loc"], each["type"], each["msg"]) for each in faults]
-        raise _unusable(label, "; ".join(told)) from error
+        raise _unusable(label, "; ".join(json_faults(error, Manifest))) from error
 
 
 def _unusable(label: str, why: str) -> PermanentError:
     return PermanentError(f"{label}: {why}", code="tool.manifest_invalid")
-
-
-_KEYS: dict[tuple[int | str, ...], type[BaseModel]] = {
-    (): Manifest,
-    ("function",): Function,
-    ("runtime",): ToolOptions,
-    ("runtime", "deprecated"): Deprecation,
-}
-
-
-def _worded(place: tuple[int | str, ...], kind: str, message: str) -> str:
-    key = ".".join(map(str, place))
-    match kind:
-        case "json_invalid":
-            return message.removeprefix("Invalid JSON: ")
-        case "extra_forbidden":
-            near = nearest(str(place[-1]), _KEYS[place[:-1]].model_fields)
-            return f"{key}: unknown key" + (f"; did you mean {near}?" if near else "")
-        case "value_error":
-            return f"{key}: {message.removeprefix('Value error, ')}"
-        case _:
-            return f"{key or 'the whole'}: {message[:1].lower()}{message[1:]}"

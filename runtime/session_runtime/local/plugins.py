@@ -18,6 +18,7 @@ from session_runtime.local.candidate import (
     Material,
     read_file,
     registered_fault,
+    told_twice,
     unusable,
 )
 from session_runtime.local.code import ImportPath
@@ -30,18 +31,22 @@ KEY: Final = "handlers.plugins"
 def in_plugins(names: Iterable[str]) -> list[Candidate]:
     """Find the tools of these packages; ConfigError for those that are not installed or have none."""
     found: list[Candidate] = []
+    packages: list[str] = []
     problems: list[Problem] = []
     for name in names:
         try:
             distribution = metadata.distribution(name)
         except metadata.PackageNotFoundError:
             problems.append(Problem(_not_installed(name), KEY))
+            packages.append(name)
             continue
+        packages.append(distribution.name or name)
         points = distribution.entry_points.select(group=GROUP)
         version = distribution.version or "of unknown version"
         found += (_candidate(name, version, point) for point in points)
         if not points:
             problems.append(Problem(f"{name!r} has no entry points of the group {GROUP}", KEY))
+    problems += told_twice(KEY, "package", packages)
     if problems:
         raise ConfigError(problems)
     return found

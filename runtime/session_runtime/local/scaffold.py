@@ -3,12 +3,14 @@
 import json
 import secrets
 import shutil
+import stat
 from pathlib import Path
 from typing import Final
 
 from session_runtime.errors import RequestError
 from session_runtime.local.candidate import MANIFEST, registered_fault
 from session_runtime.local.folders import CODE
+from session_runtime.registry.names import TOOL_SEARCH
 
 _HANDLER: Final = """\
 from session_runtime.handler import ToolError
@@ -25,17 +27,18 @@ def execute(args, context):
 def write_tool(root: Path, name: str) -> Path:
     """Write a small tool that works below ``root`` and give its folder, which must not exist.
 
-    Raises RequestError for a name that no tool can have and for a folder that is taken; OSError if it
-    cannot be written. Whatever happens, no half of it is left for a scan to find.
+    Raises RequestError for a name that no tool can have and for a place that is taken or no folder;
+    OSError if it cannot be written. Whatever happens, no half of it is left for a scan to find.
     """
-    if (fault := registered_fault(name)) is not None:
+    if (fault := _name_fault(name)) is not None:
         raise RequestError(f"{name!r} cannot be a name: {fault}")
     folder = root.joinpath(*name.split("."))
     if folder.parent != root and _is_tool(folder.parent):
         raise RequestError(
             f"{folder.parent} is a tool and cannot be a group too: choose another group"
         )
-    if folder.exists():
+    _refuse_what_is_no_folder(folder.parent)
+    if folder.exists() or folder.is_symlink():
         raise RequestError(f"{folder} exists: choose another name, or remove it")
     folder.parent.mkdir(parents=True, exist_ok=True)
     unfinished = folder.with_name(f".{secrets.token_hex(8)}")  # scans pass over names with a dot
@@ -48,6 +51,26 @@ def write_tool(root: Path, name: str) -> Path:
         shutil.rmtree(unfinished, ignore_errors=True)
         raise
     return folder
+
+
+def _name_fault(name: str) -> str | None:
+    if name.casefold() == TOOL_SEARCH:
+        return f"{TOOL_SEARCH} is kept for tool search"
+    return registered_fault(name)
+
+
+def _refuse_what_is_no_folder(path: Path) -> None:
+    """Look for what is in the way at ``path`` and above."""
+    for folder in (path, *path.parents):
+        try:
+            mode = folder.stat().st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except ValueError as error:
+            raise RequestError(f"{str(folder)!r} is no folder: {error}") from error
+        if not stat.S_ISDIR(mode):
+            raise RequestError(f"{folder} is a file, no folder: choose another place")
+        return
 
 
 def _is_tool(folder: Path) -> bool:

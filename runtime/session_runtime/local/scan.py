@@ -6,37 +6,24 @@ What is registered is found in ``folders``, ``entries`` and ``plugins``; when co
 
 import hashlib
 import os
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Final, assert_never
+from typing import Final
 
 from session_runtime.config.handlers import HandlersSettings
 from session_runtime.config.keys import nearest
 from session_runtime.errors import ConfigError, PermanentError, Problem
 from session_runtime.local import entries, folders, plugins
-from session_runtime.local.candidate import MANIFEST, Candidate, Listing, Material
-from session_runtime.local.code import Code, ImportPath, StoredCode
-from session_runtime.local.manifest import Manifest, read_manifest
+from session_runtime.local.candidate import MANIFEST, Candidate, Listing
+from session_runtime.local.tool import LocalTool, make_tool
 from session_runtime.registry.catalog import Quarantined
-from session_runtime.registry.names import canonical_name
 from session_runtime.registry.patterns import Patterns
-from session_runtime.registry.schema import ArgumentCheck, compile_schema
-from session_runtime.registry.spec import Annotations, Deprecated, ToolSpec
-
-SOURCE_ID: Final = "handlers"
+from session_runtime.registry.schema import ArgumentCheck
+from session_runtime.registry.spec import Origin
 
 _MAX_REASONS: Final = 3
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LocalTool:
-    """A tool, the check of its arguments, and where its code is."""
-
-    spec: ToolSpec
-    check: ArgumentCheck
-    code: Code
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,22 +41,30 @@ class Scan:
         return {tool.spec.digest: tool.check for tool in self.tools}
 
 
-def scan(handlers: HandlersSettings, bundled: Path | None, idle: Sequence[str] = ()) -> Scan:
+def scan(
+    handlers: HandlersSettings,
+    bundled: Path | None,
+    idle: Sequence[str] = (),
+    before: Scan | None = None,
+) -> Scan:
     """Read the tools that ``handlers`` registers, and those that come with the package, in ``bundled``.
 
-    ``idle`` are patterns of bundled tools that nothing was set up for. A tool that cannot be used is
-    quarantined alone. Two of one name are both quarantined, but any tool replaces a bundled one, with a
-    warning. Raises ConfigError for what is named in the configuration and not there at all, and for an
-    item of a list that holds no usable tool.
+    ``idle`` are patterns of bundled tools that nothing was set up for. What did not change since the
+    scan ``before`` is not read again. A tool that cannot be used is quarantined alone; if it could
+    ``before``, that form stays (REL-7). Two of one name are both quarantined, but any tool replaces a
+    bundled one, with a warning. Raises ConfigError for what is named in the configuration and not there
+    at all, and for an item of a list that holds no usable tool.
     """
-    found = _find_all(handlers, bundled, Patterns(idle))
+    everything = _find_all(handlers, bundled)
+    left_out = Patterns(idle if handlers.bundled else ["*"])
+    found = [each for each in everything if each.origin != "bundled" or each.name not in left_out]
     only, never = Patterns(handlers.enabled or ["*"]), Patterns(handlers.disabled)
     wanted = [each for each in found if each.name in only and each.name not in never]
     chosen, clashing, replacements = _settle_names(wanted)
-    read = [(each, _read(each)) for each in chosen]
-    tools = tuple(tool for _, tool in read if isinstance(tool, LocalTool))
-    refused = [*clashing, *((each, bad) for each, bad in read if isinstance(bad, Quarantined))]
-    useful = {each.listing for each, tool in read if isinstance(tool, LocalTool)}
+    read = _read_all(chosen, before)
+    tools = tuple(each.tool for each in read if each.tool is not None)
+    refused = [*clashing, *((each.candidate, each.fault) for each in read if each.fault)]
+    useful = {each.candidate.listing for each in read if each.tool is not None}
     wanted_names = {each.name for each in wanted}
     useful |= {each.listing for each in found if each.name not in wanted_names}
     _refuse_useless(_listings(handlers), useful, refused)
@@ -78,14 +73,14 @@ def scan(handlers: HandlersSettings, bundled: Path | None, idle: Sequence[str] =
         tuple(sorted((bad for _, bad in refused), key=lambda bad: (bad.name, bad.place))),
         (
             *replacements,
-            *_unmatched("enabled", handlers.enabled, found),
-            *_unmatched("disabled", handlers.disabled, found),
+            *_unmatched("enabled", handlers.enabled, found, everything),
+            *_unmatched("disabled", handlers.disabled, everything, everything),
         ),
         _digest_of(tools),
     )
 
 
-def _find_all(handlers: HandlersSettings, bundled: Path | None, idle: Patterns) -> list[Candidate]:
+def _find_all(handlers: HandlersSettings, bundled: Path | None) -> list[Candidate]:
     found: list[Candidate] = []
     problems: list[Problem] = []
     for find in (
@@ -100,8 +95,7 @@ def _find_all(handlers: HandlersSettings, bundled: Path | None, idle: Patterns) 
     if problems:
         raise ConfigError(problems)
     if bundled is not None:
-        ours = folders.in_folder(bundled, "bundled")
-        found += (each for each in ours if each.name not in idle)
+        found += folders.in_folder(bundled, "bundled")
     return found
 
 
@@ -129,67 +123,33 @@ def _settle_names(
     return chosen, clashing, replacements
 
 
-def _read(candidate: Candidate) -> LocalTool | Quarantined:
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What came of a candidate: a tool, a fault, or both if its last good form stays."""
+
+    candidate: Candidate
+    tool: LocalTool | None
+    fault: Quarantined | None = None
+
+
+def _read_all(chosen: Iterable[Candidate], before: Scan | None) -> list[_Read]:
+    known = {} if before is None else {_identity(tool): tool for tool in before.tools}
+    return [_read(each, known.get((each.name, each.place, each.origin))) for each in chosen]
+
+
+def _identity(tool: LocalTool) -> tuple[str, str, Origin]:
+    return tool.spec.name, tool.spec.place, tool.spec.origin
+
+
+def _read(candidate: Candidate, before: LocalTool | None) -> _Read:
     try:
-        return _tool(candidate, candidate.read())
+        return _Read(candidate, make_tool(candidate, before))
     except PermanentError as error:
-        return Quarantined(candidate.name, candidate.place, str(error))
+        reason = str(error)
     except OSError as error:
         reason = f"cannot be read: {error.strerror}"
-        return Quarantined(candidate.name, candidate.place, reason)
-
-
-def _tool(candidate: Candidate, material: Material) -> LocalTool:
-    spec = _spec(candidate, read_manifest(material.manifest, material.label), material)
-    return LocalTool(spec, compile_schema(spec.parameters), material.code)
-
-
-def _spec(candidate: Candidate, manifest: Manifest, material: Material) -> ToolSpec:
-    function, options = manifest.function, manifest.runtime
-    if canonical_name(function.name) not in (candidate.name, candidate.name.rpartition(".")[2]):
-        raise PermanentError(
-            f"function.name is {function.name!r} but it is registered as {candidate.name!r}:"
-            " rename one",
-            code="tool.name_invalid",
-        )
-    old = options.deprecated
-    return ToolSpec(
-        name=candidate.name,
-        description=function.description,
-        parameters=function.parameters,
-        origin=candidate.origin,
-        source_id=SOURCE_ID,
-        native_name=candidate.native_name,
-        place=candidate.place,
-        digest=_digest(candidate.name, material),
-        annotations=Annotations(options.destructive, options.read_only, options.idempotent),
-        requires=frozenset(options.requires),
-        feature=options.feature,
-        aliases=options.aliases,
-        search_hints=options.search_hints,
-        examples=options.examples,
-        deprecated=Deprecated(old.reason, old.replacement) if old.is_stated else None,
-        timeout_s=options.timeout_s,
-        max_result_chars=options.max_result_chars,
-    )
-
-
-def _digest(name: str, material: Material) -> str:
-    hasher = hashlib.blake2b(name.encode(), digest_size=16)
-    for part, content in sorted({MANIFEST: material.manifest, **_parts(material)}.items()):
-        hasher.update(b"\0%b\0%d\0%b" % (os.fsencode(part), len(content), content))
-    return hasher.hexdigest()
-
-
-def _parts(material: Material) -> Mapping[str, bytes]:
-    """What code a tool has, as far as it can be told without importing it."""
-    match material.code:
-        case StoredCode(files=files):
-            return files
-        case ImportPath() as path:
-            return {"import": str(path).encode(), "version": material.version.encode()}
-        case _:
-            assert_never(material.code)
+    fault = Quarantined(candidate.name, candidate.place, reason, stale=before is not None)
+    return _Read(candidate, before, fault)
 
 
 def _digest_of(tools: Iterable[LocalTool]) -> str:
@@ -230,13 +190,19 @@ def _why_useless(listing: Listing, refused: Iterable[tuple[Candidate, Quarantine
     return f"{listing.item} holds no usable tool: {reasons}{more}"
 
 
-def _unmatched(key: str, patterns: Iterable[str], found: Sequence[Candidate]) -> list[str]:
-    names = [each.name for each in found]
-    warnings: list[str] = []
+def _unmatched(
+    key: str, patterns: Iterable[str], found: Iterable[Candidate], everything: Iterable[Candidate]
+) -> Iterator[str]:
+    """Tell which patterns match nothing that was ``found``; ``everything`` has what is left out too."""
+    names, all_names = [each.name for each in found], [each.name for each in everything]
     for pattern in patterns:
         meant = Patterns([pattern])
-        if not any(name in meant for name in names):
-            near = nearest(pattern, names)
-            hint = f"; did you mean {near!r}?" if near else ""
-            warnings.append(f"handlers.{key}: {pattern!r} matches no tool{hint}")
-    return warnings
+        if any(name in meant for name in names):
+            continue
+        told = f"handlers.{key}: {pattern!r} matches"
+        if any(name in meant for name in all_names):
+            way_out = "they need a section of their own, or handlers.bundled"
+            yield f"{told} only tools that are left out: {way_out}"
+        else:
+            near = nearest(pattern, all_names)
+            yield f"{told} no tool" + (f"; did you mean {near!r}?" if near else "")

@@ -12,8 +12,9 @@ from typing import Any, Final, ParamSpec
 from session_runtime.handler import HandlerContext
 from session_runtime.local.forks import in_one_process
 from session_runtime.local.loader import Handler
-from session_runtime.local.scan import SOURCE_ID, LocalTool, Scan
+from session_runtime.local.scan import Scan
 from session_runtime.local.threads import Threads
+from session_runtime.local.tool import SOURCE_ID, LocalTool
 from session_runtime.registry.spec import ToolSpec
 
 MAX_THREADS: Final = 64

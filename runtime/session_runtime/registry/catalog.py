@@ -17,11 +17,15 @@ _CHECKS_PER_SLICE = 50
 
 @dataclass(frozen=True, slots=True)
 class Quarantined:
-    """A tool that is left out, alone (REG-4): its name, where it is registered, and the reason."""
+    """A tool that is left out, alone (REG-4): its name, where it is registered, and the reason.
+
+    ``stale``: an earlier form of it could be used and is used on (REL-7).
+    """
 
     name: str
     place: str
     reason: str
+    stale: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,6 +19,8 @@ _NOT_WIRE = re.compile(r"[^A-Za-z0-9_-]")
 
 def canonical_name(native: str) -> str:
     """Replace what breaks names (blanks, commas, quotes, controls, angle brackets) by ``_``."""
+    if native.isascii() and not _BREAKING.search(native):
+        return native
     normal = unicodedata.normalize("NFC", native)
     return "".join("_" if _breaks(char) else char for char in normal)
 

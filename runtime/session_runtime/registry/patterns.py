@@ -7,6 +7,11 @@ from fnmatch import translate
 _WILDCARD = re.compile(r"[*?\[]")
 
 
+def is_name(pattern: str) -> bool:
+    """Whether a pattern stands for no other name than itself."""
+    return not _WILDCARD.search(pattern)
+
+
 class Patterns:
     """Names and patterns: ``*`` stands for any characters, ``?`` for one, ``[ab]`` for a or b.
 
@@ -16,8 +21,10 @@ class Patterns:
     def __init__(self, patterns: Iterable[str]) -> None:
         given = tuple(patterns)
         self._exact = frozenset(given)
-        wild = "|".join(translate(each) for each in given if _WILDCARD.search(each))
+        wild = "|".join(translate(each) for each in given if not is_name(each))
         self._wild = re.compile(wild) if wild else None
 
-    def __contains__(self, name: str) -> bool:
+    def __contains__(self, name: object) -> bool:
+        if not isinstance(name, str):
+            return False
         return name in self._exact or bool(self._wild and self._wild.match(name))

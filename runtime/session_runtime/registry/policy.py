@@ -1,12 +1,38 @@
-"""Who may see and call which tools, as one bit mask per identity (NET-2); ``ask`` only applies it."""
+"""Who may act for whom, and see and call which tools (NET-2); ``ask`` only applies it."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from session_runtime.config.tools import AccessRule, AccessSettings
+from session_runtime.errors import RequestError
+from session_runtime.registry.masks import bits, matching
 from session_runtime.registry.patterns import Patterns
+from session_runtime.registry.revocations import Revocations
+from session_runtime.registry.revoked import RevokedTools
 from session_runtime.registry.spec import ToolSpec
-from session_runtime.types import Identity
+from session_runtime.types import Identity, Principal
+
+_NOBODY = Identity()
+
+
+def acting_for(principal: Principal, stated: Identity) -> Identity:
+    """Whom a principal acts for: the identity that a request states, or itself if it states none.
+
+    An identity without a user counts as one of the empty name, which only ``*`` fits. Raises
+    RequestError (``auth.act_for``) that does not tell for whom it might act.
+    """
+    if principal.identity is None:
+        return stated
+    if stated == _NOBODY:
+        return principal.identity
+    if (stated.user or "") not in principal.act_for:
+        whom = "others" if stated.user is None else f"the user {stated.user[:100]!r}"
+        raise RequestError(
+            f"{principal.name!r} may not act for {whom}: leave identity out, or let an operator add "
+            f"to act_for in [http.keys]",
+            code="auth.act_for",
+        )
+    return stated
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +41,7 @@ class Policy:
 
     A denial wins over everything; then comes what a rule allows, then the default. A tool is off
     while its feature is, if it is destructive and such tools are denied, and for an identity that
-    lacks one of the roles it requires.
+    lacks one of the roles it requires; a ``revoked`` one is off for everybody (REL-9).
     """
 
     positions: Mapping[str, int]
@@ -25,10 +51,21 @@ class Policy:
     switched_off: int
     destructive: int
     by_role: tuple[tuple[str, int], ...]
+    revoked: RevokedTools
+
+    def under(self, revocations: Revocations) -> "Policy":
+        """The same policy without what is revoked, now or later."""
+        return replace(self, revoked=RevokedTools(revocations, self.positions))
+
+    def permitted(self, principal: Principal, identity: Identity) -> int:
+        """Compute what may be seen and called for ``identity`` by ``principal``: what both may."""
+        mask = self.mask(identity)
+        return mask if principal.identity is None else mask & self.mask(principal.identity)
 
     def mask(self, identity: Identity) -> int:
-        """Compute the tools that ``identity`` may see and call."""
-        allowed, denied = self.default, self.switched_off | self.destructive
+        """Compute the tools that ``identity`` may see and call if it asks now, one bit each."""
+        allowed = self.default
+        denied = self.switched_off | self.destructive | self.revoked.mask
         for rule in self.rules:
             concerned = rule.concerns(identity)
             if concerned:
@@ -46,6 +83,8 @@ class Policy:
         if name not in self.positions:
             return f"there is no tool {name!r}"
         spec, bit = self.specs[self.positions[name]], 1 << self.positions[name]
+        if (revocation := self.revoked.by(name)) is not None:
+            return f"revoked: number {revocation.number}, the pattern {revocation.pattern!r}"
         if bit & self.switched_off:
             return f"off: its feature {spec.feature!r} is not on in [features]"
         if bit & self.destructive:
@@ -111,9 +150,10 @@ def compile_policy(
         specs,
         tuple(_compile_rule(name, rule, positions) for name, rule in access.rules.items()),
         (1 << len(specs)) - 1 if access.default == "allow" else 0,
-        _bits(off),
-        _bits(destructive) if access.destructive == "deny" else 0,
-        tuple((role, _bits(tools)) for role, tools in sorted(requiring.items())),
+        bits(off),
+        bits(destructive) if access.destructive == "deny" else 0,
+        tuple((role, bits(tools)) for role, tools in sorted(requiring.items())),
+        RevokedTools(Revocations(), positions),
     )
 
 
@@ -123,26 +163,12 @@ def _compile_rule(name: str, rule: AccessRule, positions: Mapping[str, int]) -> 
         frozenset(rule.roles),
         Patterns(rule.users) if rule.users else None,
         Patterns(rule.channels) if rule.channels else None,
-        _matching(rule.allow, positions),
-        _matching(rule.deny, positions),
+        matching(rule.allow, positions),
+        matching(rule.deny, positions),
     )
-
-
-def _matching(patterns: Iterable[str], positions: Mapping[str, int]) -> int:
-    wanted = Patterns(patterns)
-    return _bits([position for name, position in positions.items() if name in wanted])
 
 
 def _holds(condition: Patterns | None, value: str | None) -> bool | None:
     if condition is None:
         return True
     return None if value is None else value in condition
-
-
-def _bits(positions: Collection[int]) -> int:
-    if not positions:
-        return 0
-    buffer = bytearray(max(positions) // 8 + 1)
-    for position in positions:
-        buffer[position // 8] |= 1 << position % 8
-    return int.from_bytes(buffer, "little")

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence, Set
+from functools import lru_cache
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -32,6 +33,8 @@ Steps = Generator[None, None, T]
 
 MAX_COUNT = 5
 """A word that a description repeats more often counts no more: repeating must not lift a tool."""
+
+OWN_FORMS_KEPT = 20_000
 
 _TERM_SHIFT, _DOC_SHIFT, _FIELD_SHIFT = 36, 12, 8
 _STALE_SHARE = 2
@@ -207,7 +210,7 @@ def _name_tables(
 def _directory(specs: Sequence[ToolSpec], names: WireNames) -> Steps[tuple[Entry, ...]]:
     entries: list[Entry] = []
     for spec in specs:
-        entries.append(tool_entry(spec.name, _stand_in(spec.name, names)))
+        entries.append(tool_entry(spec.name, _own_forms(spec.name, names.separator)[1]))
         yield
     return tuple(entries)
 
@@ -221,13 +224,14 @@ def _add(table: dict[str, Positions], spellings: Sequence[str], at: int) -> None
 
 def _wire_forms(name: str, names: WireNames) -> tuple[str, ...]:
     """The wire names a tool has or would have: others, maybe hidden, decide which is in force."""
-    alone = build_wire_names((name,), names.separator).encode(name)
-    return names.encode(name), alone, _stand_in(name, names)
+    return (names.encode(name), *_own_forms(name, names.separator))
 
 
-def _stand_in(name: str, names: WireNames) -> str:
-    """The wire name that depends on nothing but the name."""
-    return WireNames({}, {}, names.separator).encode(name)
+@lru_cache(maxsize=OWN_FORMS_KEPT)
+def _own_forms(name: str, separator: str) -> tuple[str, str]:
+    """The wire names that depend on nothing but the name: were it alone, and were it unknown."""
+    alone = build_wire_names((name,), separator).encode(name)
+    return alone, WireNames({}, {}, separator).encode(name)
 
 
 def _ranks(names: Sequence[str]) -> npt.NDArray[np.int64]:

@@ -41,7 +41,7 @@ class SearchGovernor:
         self._max_calls = max_calls
         self._calls = 0
         self._misses = 0
-        self._answers: dict[tuple[str, int], SearchResult] = {}
+        self._answers: dict[tuple[str, int, frozenset[str]], SearchResult] = {}
 
     def answer(self, query: str, max_results: int | None = None) -> SearchReply:
         """Search, or say why not; raises nothing."""
@@ -59,7 +59,7 @@ class SearchGovernor:
         return SearchReply(_compact_json(result), tuple(result["loaded"]))
 
     def _result(self, query: str, max_results: int | None) -> SearchResult:
-        key = (query.strip(), self._session.cap(max_results))
+        key = (query.strip(), self._session.cap(max_results), self._session.withdrawn)
         if key in self._answers:
             return _again(self._answers[key])
         result = self._session.search(query, max_results)

@@ -4,7 +4,7 @@ How queries are read and ranked is decided in ``view``; how often the model may 
 ``governor``.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NotRequired, TypedDict, assert_never
 
 from session_runtime.errors import ToolError
@@ -21,6 +21,7 @@ EMPTY_QUERY = (
 EMPTY_QUERY_CODE = "tool_search.empty_query"
 HINTED_NAMES = 3
 DIRECTORY_MAX_TOKENS = 8_000
+_NO_NAMES: frozenset[str] = frozenset()
 
 
 class SearchResult(TypedDict):
@@ -40,7 +41,8 @@ class ToolSearchSession:
     ``base`` are canonical names exposed from the start, ``hidden`` ones vanish altogether (PRE-1);
     names that are not visible in ``view`` are passed over. ``unavailable`` are sources that are down,
     named in hints. ``max_exposed`` is how many tools may be exposed at once (None: any number); searches
-    load no more. It may be changed between turns.
+    load no more. It may be changed between turns. ``withdrawn`` gives names that nothing finds or loads
+    at the moment (REL-9); what is exposed and the directory stay as they are.
     """
 
     def __init__(
@@ -54,8 +56,10 @@ class ToolSearchSession:
         explain: bool = False,
         unavailable: Sequence[str] = (),
         max_exposed: int | None = None,
+        withdrawn: Callable[[], frozenset[str]] = lambda: _NO_NAMES,
     ) -> None:
         self.max_exposed = max_exposed
+        self._withdrawn = withdrawn
         self._view = view.without(hidden)
         self._base = tuple(name for name in dict.fromkeys(base) if self._view.has(name))
         self._max_results = max_results
@@ -97,6 +101,11 @@ class ToolSearchSession:
         """The text that lists the names held back at the start; the same all ask long (TS-4)."""
         return self._layout.directory
 
+    @property
+    def withdrawn(self) -> frozenset[str]:
+        """What nothing finds or loads at the moment."""
+        return self._withdrawn()
+
     def next_turn(self) -> tuple[str, ...]:
         """Make callable what was loaded in the turn before; returns ``exposed``."""
         self._callable += self._arriving
@@ -105,6 +114,8 @@ class ToolSearchSession:
 
     def can_load(self, name: str) -> bool:
         """Whether a tool can be called already, or could be from the next turn on."""
+        if name in self.withdrawn:
+            return False
         has = name in self._base or name in self._loaded
         return has or (self._view.has(name) and not self.full)
 
@@ -122,7 +133,8 @@ class ToolSearchSession:
         ``max_results`` can only lower the configured number; below 1 counts as 1.
         """
         cap = self.cap(max_results)
-        match self._view.find(query):
+        view = self._view.without(self.withdrawn)
+        match view.find(query):
             case Empty():
                 raise ToolError(EMPTY_QUERY, code=EMPTY_QUERY_CODE)
             case Named(items):
@@ -132,7 +144,7 @@ class ToolSearchSession:
             case unreachable:
                 assert_never(unreachable)
         if self._explain:
-            result["hint"] = self._hint(result["not_found"])
+            result["hint"] = self._hint(view, result["not_found"])
         return result
 
     def cap(self, max_results: int | None) -> int:
@@ -195,9 +207,9 @@ class ToolSearchSession:
             "total_deferred_tools": self.total_deferred,
         }
 
-    def _hint(self, not_found: Sequence[str]) -> str:
+    def _hint(self, view: SearchView, not_found: Sequence[str]) -> str:
         asked = not_found[:HINTED_NAMES]
-        near = (name for text in asked for name in self._view.nearest(text))
+        near = (name for text in asked for name in view.nearest(text))
         names = list(dict.fromkeys(near))[:HINTED_NAMES]
         sentences = []
         if names:

@@ -1,8 +1,7 @@
-"""Opens what the configuration offers to handlers, and binds it to the identity of one ask."""
+"""Opens what the configuration offers to handlers, and binds it to whom one ask is for."""
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from session_runtime.config.settings import Settings
 from session_runtime.config.snapshot import ConfigSnapshot
@@ -10,11 +9,9 @@ from session_runtime.services import Results, Services
 from session_runtime.toolbox.files.access import FileRoots, idle_tools, open_files
 from session_runtime.toolbox.files.roots import protected_places
 from session_runtime.toolbox.notes import FILE as NOTES_FILE
-from session_runtime.toolbox.notes import NoteStore, Owner
+from session_runtime.toolbox.notes import NoteStore
+from session_runtime.toolbox.owner import Owner
 from session_runtime.toolbox.web.client import WebClient, open_web
-from session_runtime.types import Identity
-
-PRINCIPAL: Final = "local"  # there are no keys yet: every caller is the same one
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +29,10 @@ class Toolbox:
         files = idle_tools(self.files)
         return (*(pattern for pattern, offer in offers.items() if offer is None), *files)
 
-    def services(self, identity: Identity, results: Results | None) -> Services:
-        """Everything on offer, bound to whoever asks."""
-        owner = Owner(PRINCIPAL, identity.user)
+    def services(self, owner: Owner, results: Results | None) -> Services:
+        """Everything on offer, bound to ``owner``."""
         return Services(
-            files=self.files.of(identity.user) if self.files is not None else None,
+            files=self.files.of(owner) if self.files is not None else None,
             web=self.web,
             notes=self.notes.of(owner) if self.notes is not None else None,
             results=results,

@@ -17,6 +17,7 @@ from session_runtime.errors import ToolError
 from session_runtime.services import Note
 from session_runtime.toolbox.notes_database import Begin, transaction
 from session_runtime.toolbox.notes_words import Wanted, rank, wanted, words
+from session_runtime.toolbox.owner import Owner
 from session_runtime.wire import well_formed
 
 FILE: Final = "notes.sqlite3"
@@ -24,19 +25,6 @@ FILE: Final = "notes.sqlite3"
 _BUSY_S: Final = 5.0
 _LARGEST_ID: Final = 2**63 - 1
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-
-
-@dataclass(frozen=True, slots=True)
-class Owner:
-    """Whose notes: the caller that was let in, and the user it speaks for; None is nobody's name."""
-
-    principal: str
-    user: str | None
-
-    @property
-    def key(self) -> tuple[str, str]:
-        """Principal and user as the file has them; no two owners share one."""
-        return self.principal, json.dumps(self.user)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,15 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from session_runtime.trace.redact import redact, redact_text
-from session_runtime.types import ErrorInfo, Identity, JsonObject, Outcome, ToolResult, Usage
+from session_runtime.types import (
+    ErrorInfo,
+    Identity,
+    JsonObject,
+    Outcome,
+    Principal,
+    ToolResult,
+    Usage,
+)
 from session_runtime.wire import error_to_json, usage_to_json
 
 
@@ -80,7 +88,7 @@ class TurnRecord:
 
 @dataclass(frozen=True, slots=True)
 class AskRecord:
-    """One ask from start to end.
+    """One ask from start to end; ``principal`` is who asked, ``identity`` what the request stated.
 
     ``started_at`` is ISO 8601 in UTC; ``duration_s`` all seconds, ``daemon_s`` those spent neither
     in the model nor in tools. ``tokens_full_list`` estimates what the tool schemas of all turns had
@@ -92,6 +100,7 @@ class AskRecord:
     generation: int
     config_digest: str
     model: str
+    principal: Principal
     identity: Identity
     tool_search: ToolSearchRecord
     prefetch: tuple[CallRecord, ...]
@@ -142,6 +151,7 @@ def record_to_json(record: AskRecord) -> dict[str, Any]:
         "generation": record.generation,
         "config_digest": record.config_digest,
         "model": record.model,
+        "principal": record.principal.name,
         "identity": _identity_to_json(record.identity),
         "tool_search": asdict(record.tool_search),
         "prefetch": [_call_to_json(call) for call in record.prefetch],

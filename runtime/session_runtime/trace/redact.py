@@ -33,7 +33,7 @@ _SHAPES: Final = re.compile(
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"
     r"|(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){2,4}"
     r"|(?<![A-Za-z0-9])(?:"
-    r"sk-[A-Za-z0-9_-]{8,}"
+    r"sk-[A-Za-z0-9_-]{8,}|sr_[A-Za-z0-9_-]{40,}"
     r"|(?:sk|rk|pk|whsec)_(?:live_|test_)?[A-Za-z0-9]{16,}"
     r"|gh[opsru]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{16,}|glpat-[A-Za-z0-9_-]{16,}"
     r"|xox[a-z]-[A-Za-z0-9-]{8,}|xapp-[A-Za-z0-9-]{8,}"

@@ -3,6 +3,8 @@
 What a field means is decided in ``ask``.
 """
 
+from session_runtime.wire.config import RollbackRequest, edits_from_json, rollback_from_json
+from session_runtime.wire.control import revoke_from_json, running_to_json
 from session_runtime.wire.incoming import message_from_json, request_from_json
 from session_runtime.wire.outgoing import (
     error_to_json,
@@ -15,6 +17,8 @@ from session_runtime.wire.strict import parse_json, strict_json, to_bytes
 from session_runtime.wire.text import printable, well_formed
 
 __all__ = [
+    "RollbackRequest",
+    "edits_from_json",
     "error_to_json",
     "event_to_json",
     "message_from_json",
@@ -23,6 +27,9 @@ __all__ = [
     "printable",
     "request_from_json",
     "result_to_json",
+    "revoke_from_json",
+    "rollback_from_json",
+    "running_to_json",
     "strict_json",
     "to_bytes",
     "usage_to_json",

@@ -1,11 +1,9 @@
 """Reads asks and messages from parsed JSON; every problem is named at once, with the way out."""
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable
 from types import MappingProxyType
-from typing import Any, Final, TypeVar, cast, get_args
+from typing import Final, cast, get_args
 
-from session_runtime.errors import RequestError
-from session_runtime.spelling import hint
 from session_runtime.types import (
     NOTHING,
     AskRequest,
@@ -18,16 +16,11 @@ from session_runtime.types import (
     TextPart,
     ToolCall,
 )
+from session_runtime.wire.fields import Fields, raise_if_any
 from session_runtime.wire.strict import shown, to_bytes
-from session_runtime.wire.text import well_formed
 
-T = TypeVar("T")
-
-MAX_ITEMS: Final = 10_000
 MAX_NAME_CHARS: Final = 256
 MAX_METADATA_BYTES: Final = 65_536
-MAX_DEADLINE_S: Final = 1e9
-_MAX_PROBLEMS: Final = 20
 
 _REQUEST_FIELDS: Final = (
     "text",
@@ -47,80 +40,10 @@ _CALL_FIELDS: Final = frozenset({"id", "type", "function", "recovered"})
 _ROLES: Final[tuple[str, ...]] = get_args(Role)
 
 
-class _Fields:
-    """One JSON object being read: typed fields, problems gathered under their path."""
-
-    def __init__(self, data: object, path: str, problems: list[str]) -> None:
-        self.path = path
-        self.problems = problems
-        self.data: Mapping[str, Any] = {}
-        if isinstance(data, dict):
-            self.data = data
-        else:
-            self.complain("", f"must be an object, not {shown(data)}")
-
-    def complain(self, name: str, problem: str) -> None:
-        place = ".".join(part for part in (self.path, name) if part)
-        self.problems.append(f"{place or 'the request'}: {problem}")
-
-    def refuse_unknown(self, known: tuple[str, ...]) -> None:
-        for name in self.data:
-            if name in known or len(self.problems) > _MAX_PROBLEMS:
-                continue
-            way_out = hint(name, known) or f"known are {', '.join(known)}"
-            self.complain("", f"unknown field {shown(name)}; {way_out}")
-
-    def unknown(self, known: Set[str]) -> JsonObject:
-        extra = {name: value for name, value in self.data.items() if name not in known}
-        return MappingProxyType(extra) if extra else NOTHING
-
-    def text(self, name: str, *, limit: int | None = None, blank: bool = True) -> str | None:
-        value = self.data.get(name)
-        if value is None:
-            return None
-        if not isinstance(value, str):
-            self.complain(name, f"must be text, not {shown(value)}")
-            return None
-        if limit is not None and len(value) > limit:
-            self.complain(name, f"has {len(value)} characters, at most {limit} are allowed")
-        if not blank and not value.strip():
-            self.complain(name, "is blank; leave it out or fill it in")
-        return value
-
-    def flag(self, name: str) -> bool:
-        value = self.data.get(name)
-        if value is None or isinstance(value, bool):
-            return bool(value)
-        self.complain(name, f"must be true or false, not {shown(value)}")
-        return False
-
-    def seconds(self, name: str) -> float | None:
-        value = self.data.get(name)
-        if value is None:
-            return None
-        if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
-            self.complain(name, f"must be a number of seconds above 0, not {shown(value)}")
-            return None
-        return float(min(value, MAX_DEADLINE_S))
-
-    def items(self, name: str, read: Callable[[object, str], T]) -> tuple[T, ...]:
-        value = self.data.get(name)
-        if value is None:
-            return ()
-        if not isinstance(value, list):
-            self.complain(name, f"must be a list, not {shown(value)}")
-            return ()
-        if len(value) > MAX_ITEMS:
-            self.complain(name, f"has {len(value)} items, at most {MAX_ITEMS} are allowed")
-            return ()
-        place = ".".join(part for part in (self.path, name) if part)
-        return tuple(read(item, f"{place}[{index}]") for index, item in enumerate(value))
-
-
 def request_from_json(data: object) -> AskRequest:
     """Read an ask (INT-2) from parsed JSON; raises RequestError that lists every problem."""
     problems: list[str] = []
-    fields = _Fields(data, "", problems)
+    fields = Fields(data, "", problems)
     fields.refuse_unknown(_REQUEST_FIELDS)
     request = AskRequest(
         text=fields.text("text", blank=False),
@@ -136,7 +59,7 @@ def request_from_json(data: object) -> AskRequest:
     )
     if not problems:
         _check_one_question(request, fields)
-    _raise_if_any(problems)
+    raise_if_any(problems)
     return request
 
 
@@ -146,15 +69,15 @@ def message_from_json(data: object) -> Message:
     Raises RequestError that lists every problem.
     """
     problems: list[str] = []
-    message = _message(_Fields(data, "message", problems))
-    _raise_if_any(problems)
+    message = _message(Fields(data, "message", problems))
+    raise_if_any(problems)
     return message
 
 
 def _identity(data: object, problems: list[str]) -> Identity:
     if data is None:
         return Identity()
-    fields = _Fields(data, "identity", problems)
+    fields = Fields(data, "identity", problems)
     fields.refuse_unknown(_IDENTITY_FIELDS)
     roles = fields.items("roles", lambda role, path: _role(role, path, problems))
     return Identity(
@@ -174,17 +97,17 @@ def _role(value: object, path: str, problems: list[str]) -> str:
     return ""
 
 
-def _metadata(fields: _Fields) -> JsonObject:
+def _metadata(fields: Fields) -> JsonObject:
     value = fields.data.get("metadata")
     if value is None:
         return NOTHING
-    metadata = _Fields(value, "metadata", fields.problems).data
+    metadata = Fields(value, "metadata", fields.problems).data
     if len(to_bytes(metadata)) > MAX_METADATA_BYTES:
         fields.complain("metadata", f"is larger than {MAX_METADATA_BYTES} bytes as JSON")
     return MappingProxyType(dict(metadata))
 
 
-def _check_one_question(request: AskRequest, fields: _Fields) -> None:
+def _check_one_question(request: AskRequest, fields: Fields) -> None:
     if request.text is None and not request.messages:
         fields.complain(
             "", "nothing is asked; give 'text', or 'messages' with at least one message"
@@ -194,15 +117,15 @@ def _check_one_question(request: AskRequest, fields: _Fields) -> None:
 
 
 def _message_reader(problems: list[str]) -> Callable[[object, str], Message]:
-    return lambda data, path: _message(_Fields(data, path, problems))
+    return lambda data, path: _message(Fields(data, path, problems))
 
 
-def _message(fields: _Fields) -> Message:
+def _message(fields: Fields) -> Message:
     role = fields.text("role")
     if role not in _ROLES:
         fields.complain("role", f"must be one of {', '.join(_ROLES)}, not {shown(role)}")
     calls = fields.items(
-        "tool_calls", lambda data, path: _call(_Fields(data, path, fields.problems))
+        "tool_calls", lambda data, path: _call(Fields(data, path, fields.problems))
     )
     if calls and role != "assistant":
         fields.complain("tool_calls", "only a message of role assistant may have them")
@@ -218,40 +141,40 @@ def _message(fields: _Fields) -> Message:
     )
 
 
-def _content(fields: _Fields) -> Content | None:
+def _content(fields: Fields) -> Content | None:
     if isinstance(fields.data.get("content"), list):
         return fields.items(
-            "content", lambda data, path: _part(_Fields(data, path, fields.problems))
+            "content", lambda data, path: _part(Fields(data, path, fields.problems))
         )
     return fields.text("content")
 
 
-def _part(fields: _Fields) -> TextPart | ImagePart:
+def _part(fields: Fields) -> TextPart | ImagePart:
     kind = fields.text("type")
     if kind == "text":
         fields.refuse_unknown(("type", "text"))
         return TextPart(_required(fields, "text"))
     if kind == "image_url":
         fields.refuse_unknown(("type", "image_url"))
-        image = _Fields(fields.data.get("image_url"), f"{fields.path}.image_url", fields.problems)
+        image = Fields(fields.data.get("image_url"), f"{fields.path}.image_url", fields.problems)
         image.refuse_unknown(("url", "detail"))
         return ImagePart(_image_url(image), image.text("detail", limit=MAX_NAME_CHARS))
     fields.complain("type", f"must be text or image_url, not {shown(kind)}")
     return TextPart("")
 
 
-def _image_url(fields: _Fields) -> str:
+def _image_url(fields: Fields) -> str:
     url = _required(fields, "url")
     if url and not url.lower().startswith(("https:", "data:")):
         fields.complain("url", f"must begin with https: or data:, not {shown(url)}")
     return url
 
 
-def _call(fields: _Fields) -> ToolCall:
+def _call(fields: Fields) -> ToolCall:
     kind = fields.text("type")
     if kind not in (None, "function"):
         fields.complain("type", f"must be function, not {shown(kind)}")
-    function = _Fields(fields.data.get("function"), f"{fields.path}.function", fields.problems)
+    function = Fields(fields.data.get("function"), f"{fields.path}.function", fields.problems)
     function.refuse_unknown(("name", "arguments"))
     return ToolCall(
         id=_required(fields, "id"),
@@ -262,14 +185,8 @@ def _call(fields: _Fields) -> ToolCall:
     )
 
 
-def _required(fields: _Fields, name: str) -> str:
+def _required(fields: Fields, name: str) -> str:
     value = fields.text(name)
     if fields.data.get(name) is None:
         fields.complain(name, "is missing")
     return value or ""
-
-
-def _raise_if_any(problems: list[str]) -> None:
-    if problems:
-        tail = ["and more"] if len(problems) > _MAX_PROBLEMS else []
-        raise RequestError(well_formed("; ".join(problems[:_MAX_PROBLEMS] + tail)))

@@ -8,7 +8,9 @@ from session_runtime.config.tools import Destructive
 from session_runtime.handler import HandlerContext
 from session_runtime.registry.catalog import build_catalog
 from session_runtime.registry.invoke.pipeline import Invoker
+from session_runtime.registry.invoke.results import Place, Renderer
 from session_runtime.registry.registry import Registry
+from session_runtime.registry.revocations import Revocations
 from session_runtime.types import JsonObject, ToolResult
 from tests.registry.tools import ANYTHING, Function, FunctionSource, spec
 
@@ -26,14 +28,26 @@ async def invoke(
     timeout_s: float = 60,
     loaded: bool = True,
     destructive: Destructive = "confirm",
+    place: Place | None = None,
+    note: str = "",
+    renderer: Renderer | None = None,
+    revocations: Revocations | None = None,
     **changes: Any,
 ) -> ToolResult:
     """Call one tool ``t`` that does ``run``."""
     tool = spec("t", parameters, **changes)
     source = FunctionSource("here", {tool: run}, loaded)
     catalog = await build_catalog([source])
-    invoker = Invoker(registry or Registry(), timeout_s, 100, destructive, grace_s=SOON_S)
-    return await invoker.invoke(catalog, catalog.lookup("t"), arguments, context)
+    invoker = Invoker(
+        registry or Registry(),
+        timeout_s,
+        100,
+        destructive,
+        grace_s=SOON_S,
+        renderer=renderer,
+        revocations=revocations,
+    )
+    return await invoker.invoke(catalog, catalog.lookup("t"), arguments, context, place, note)
 
 
 def returning(value: object) -> Function:
@@ -41,6 +55,22 @@ def returning(value: object) -> Function:
         return value
 
     return run
+
+
+class Shelf:
+    """Keeps results, as an ask would; ``full`` says that there is no room."""
+
+    def __init__(self, *, full: bool = False) -> None:
+        self.kept: list[str] = []
+        self._full = full
+
+    def place(self) -> Place:
+        return Place(f"result_{len(self.kept) + 1}", self._keep)
+
+    def _keep(self, text: str) -> bool:
+        if not self._full:
+            self.kept.append(text)
+        return not self._full
 
 
 def told(result: ToolResult) -> tuple[str, str | None, str]:

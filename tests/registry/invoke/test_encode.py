@@ -2,7 +2,9 @@
 
 import base64
 import json
+import sys
 from collections import OrderedDict
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -24,6 +26,7 @@ SCALARS = (
     st.none()
     | st.booleans()
     | st.integers()
+    | st.integers(-(10**300), 10**300)
     | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(max_size=200)
 )
@@ -43,6 +46,20 @@ def test_pieces_of_any_size_make_the_same_text(value: object, size: int) -> None
         assert json_text(value, MOST) == Whole(len(plain(value)), plain(value))
 
 
+@given(DATA, st.integers(1, 100), st.integers(0, 2_000))
+def test_a_part_that_occurs_again_has_the_same_text_everywhere(
+    part: object, size: int, most: int
+) -> None:
+    value = [part, {"again": part, "and": [part, [part]]}, part]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(encode, "PIECE_CHARS", size)
+        whole = json_text(value, most)
+        assert json_text(value, MOST) == Whole(len(plain(value)), plain(value))
+    assert whole is not None
+    assert whole.chars == len(plain(value))
+    assert plain(value).startswith(whole.text)
+
+
 @given(DATA)
 def test_the_least_length_is_never_more_than_the_length(value: object) -> None:
     assert least_chars(value, MOST) <= len(plain(value))
@@ -56,9 +73,11 @@ def test_the_least_length_is_never_more_than_the_length(value: object) -> None:
         {"one": "天\n" * 50_000},
         [["x" * 20_000], "y" * 20_000, []],
         dict.fromkeys(range(5_000), "number as a key"),
+        {None: ["x"] * 9_000, True: ["y"] * 9_000, 1.5: [0] * 9_000, 10**300: [1] * 9_000},
+        {"k" * 40_000: "v" * 40_000},
         OrderedDict(a=tuple(range(20_000))),
     ],
-    ids=["rows", "members", "text", "strings", "numbered", "subclasses"],
+    ids=["rows", "members", "text", "strings", "numbered", "keys", "long key", "subclasses"],
 )
 def test_large_data_is_encoded_like_small_data(value: Any) -> None:
     assert json_text(value, MOST) == Whole(len(plain(value)), plain(value))
@@ -99,27 +118,100 @@ def test_large_data_may_be_nested_a_hundred_levels_deep() -> None:
         {("a", "b"): 1},
         ["x" * 20_000, {1, 2}],
         [b"bytes"] * 20_000,
+        {("a", "b"): "x" * 20_000},
         10**5_000,
+        {10**5_000: 1},
+        [10**5_000, "x" * 20_000],
     ],
-    ids=["deep", "very deep", "ring", "nan", "tuple as key", "set", "bytes", "huge number"],
+    ids=[
+        *(
+            "deep",
+            "very deep",
+            "ring",
+            "nan",
+            "tuple as key",
+            "set",
+            "bytes",
+            "tuple and long text",
+        ),
+        *("huge number", "huge key", "huge item"),
+    ],
 )
 def test_what_is_no_json_data_has_no_text(value: object) -> None:
     assert json_text(value, MOST) is None
 
 
-def test_data_that_holds_the_same_part_again_and_again_comes_to_an_end() -> None:
+@pytest.fixture
+def any_digits() -> Iterator[None]:
+    """Python without its own limit of digits, as the program around us may have set it."""
+    before = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(0)
+    yield
+    sys.set_int_max_str_digits(before)
+
+
+@pytest.mark.usefixtures("any_digits")
+@pytest.mark.parametrize("wrap", [lambda n: n, lambda n: [[n], 1], lambda n: {n: 1, 2: 3}])
+def test_digits_that_would_take_long_to_find_are_not_looked_for(
+    wrap: Callable[[int], object],
+) -> None:
+    assert json_text(wrap(1 << 60_000), MOST) is None
+    assert json_text(wrap(10**5_000), MOST) == Whole(*_measured(wrap(10**5_000)))
+
+
+def _measured(value: object) -> tuple[int, str]:
+    return len(plain(value)), plain(value)
+
+
+@pytest.mark.parametrize("most", [0, 1_000, MOST])
+def test_data_that_holds_the_same_part_again_and_again_is_encoded_once_and_given_up(
+    most: int,
+) -> None:
+    encoded: list[object] = []
+
+    def count(value: object) -> str:
+        encoded.append(value)
+        assert len(encoded) < 1_000
+        return plain(value)
+
     value: list[Any] = []
     for _ in range(60):
         value = [value, value]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(encode, "MOST_CHARS", 1_000_000)
-        assert json_text(value, 1_000) is None
+        patch.setattr(encode, "compact_json", count)
+        assert json_text(value, most) is None
+
+
+def test_data_of_more_than_can_be_shown_has_no_text() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(encode, "MOST_CHARS", 100_000)
+        assert json_text(["x" * 99_996], MOST) is not None
+        assert json_text(["x" * 99_997], MOST) is None
+
+
+@pytest.mark.parametrize(
+    "encode_it",
+    [
+        lambda stopped: json_text(["x" * 20_000] * 9, MOST, stopped),
+        lambda stopped: table_text(["a"], [["x" * 20_000]] * 9, MOST, stopped),
+        lambda stopped: plain_text("x" * 200_000, MOST, stopped),
+        lambda stopped: base64_text(bytes(400_000), stopped),
+    ],
+    ids=["json", "table", "text", "base64"],
+)
+def test_what_is_stopped_ends_with_the_next_piece(
+    encode_it: Callable[[Callable[[], bool]], Whole | None],
+) -> None:
+    answers = [True, False, False]
+    assert encode_it(answers.pop) is None
+    assert answers == []
 
 
 def test_looking_at_a_ring_or_a_long_list_ends_soon() -> None:
     assert 100 < least_chars(ring(), 100) < 1_000
     assert least_chars(range(10), 100) == 1
-    assert least_chars([0] * 1_000_000, 100) == 1_000_002
+    assert least_chars([0] * 1_000_000, 100) == 1_000_001
+    assert least_chars([0, 7, 10**300], MOST) == len("[,,]") + 2 + 299
 
 
 def test_more_than_may_be_kept_is_counted_only() -> None:
@@ -148,4 +240,5 @@ def test_a_table_is_json_with_one_row_per_line() -> None:
 def test_bytes_in_pieces_are_base64(data: bytes, size: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(encode, "PIECE_CHARS", size)
-        assert base64_text(data) == base64.b64encode(data).decode()
+        encoded = base64.b64encode(data).decode()
+        assert base64_text(data) == Whole(len(encoded), encoded)

@@ -11,26 +11,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from session_runtime.handler import Image, Table
-from session_runtime.registry.invoke.results import MOST_KEPT_CHARS, Shown, keep_nothing, show
+from session_runtime.registry.invoke.results import MOST_KEPT_CHARS, Place, Renderer, Shown
+from tests.registry.invoke.calling import Shelf
 from tests.registry.invoke.test_encode import DATA, plain
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(24)
 
 
-class Shelf:
-    """Keeps one result, as an ask would."""
-
-    def __init__(self) -> None:
-        self.kept: list[str] = []
-
-    def keep(self, text: str) -> str:
-        self.kept.append(text)
-        return f"result_{len(self.kept)}"
+async def show(value: object, limit: int, place: Place | None) -> Shown | None:
+    """What is shown of a result that came in time."""
+    draft = await Renderer().draft(value, limit, None if place is None else place.reference)
+    return None if draft is None else draft.settle(place)
 
 
 async def shown(value: object, limit: int = 500, shelf: Shelf | None = None) -> Any:
     """What is shown of a result that is too long, as data where it is data."""
-    result = await show(value, limit, (shelf or Shelf()).keep)
+    result = await show(value, limit, (shelf or Shelf()).place())
     assert result is not None
     assert len(result.content) <= limit
     return json.loads(result.content)
@@ -51,7 +47,7 @@ async def shown(value: object, limit: int = 500, shelf: Shelf | None = None) -> 
 )
 async def test_what_fits_is_shown_as_it_is_and_not_kept(value: object, content: str) -> None:
     shelf = Shelf()
-    assert await show(value, 500, shelf.keep) == Shown(content)
+    assert await show(value, 500, shelf.place()) == Shown(content)
     assert shelf.kept == []
 
 
@@ -129,7 +125,7 @@ async def test_a_table_is_summarised_by_its_columns_and_first_rows() -> None:
 @pytest.mark.requirement("ASK-8b")
 async def test_text_is_cut_in_the_middle_at_the_ends_of_lines() -> None:
     text = "".join(f"line {n:04}\n" for n in range(1_000))
-    result = await show(text, 500, Shelf().keep)
+    result = await show(text, 500, Shelf().place())
     assert result is not None
     beginning, gap, end = (
         result.content.split("\n[")[0],
@@ -149,7 +145,7 @@ async def test_text_is_cut_in_the_middle_at_the_ends_of_lines() -> None:
 @pytest.mark.requirement("ASK-8b")
 async def test_without_anybody_to_read_it_the_summary_has_no_reference() -> None:
     for value in ({"a": "x" * 600}, "x" * 600, [0] * 600):
-        result = await show(value, 500, keep_nothing)
+        result = await show(value, 500, None)
         assert result is not None
         assert "reference" not in result.content
         assert "results.read" not in result.content
@@ -162,7 +158,7 @@ async def test_any_data_is_shown_within_the_limit_as_json_and_kept_whole(
     value: object, limit: int
 ) -> None:
     shelf = Shelf()
-    result = await show([value] * 60, limit, shelf.keep)
+    result = await show([value] * 60, limit, shelf.place())
     assert result is not None
     assert len(result.content) <= limit
     seen = json.loads(result.content)
@@ -177,17 +173,17 @@ async def test_any_data_is_shown_within_the_limit_as_json_and_kept_whole(
 @given(st.text(min_size=501, max_size=5_000), st.integers(500, 600))
 async def test_any_text_is_shown_within_the_limit_and_kept_whole(text: str, limit: int) -> None:
     shelf = Shelf()
-    result = await show(text, limit, shelf.keep)
+    result = await show(text, limit, shelf.place())
     assert result is not None
     assert len(result.content) <= limit
     assert [*shelf.kept, result.content][0] == text
 
 
 @pytest.mark.requirement("ASK-8b")
-@given(st.dictionaries(st.text(max_size=300), DATA, min_size=1), st.integers(1, 700))
+@given(st.dictionaries(st.text(max_size=300), DATA, min_size=1, max_size=4), st.integers(1, 700))
 async def test_a_limit_holds_however_small_it_is(value: dict[str, Any], limit: int) -> None:
     shelf = Shelf()
-    result = await show(value, limit, shelf.keep)
+    result = await show(value, limit, shelf.place())
     assert result is not None
     assert len(result.content) <= limit
     if limit < 500:
@@ -202,7 +198,7 @@ async def test_a_limit_holds_however_small_it_is(value: dict[str, Any], limit: i
 async def test_a_limit_without_room_for_a_summary_leaves_the_beginning(
     limit: int, content: str
 ) -> None:
-    assert await show("x" * 1_000, limit, Shelf().keep) == Shown(content, 1_000)
+    assert await show("x" * 1_000, limit, Shelf().place()) == Shown(content, 1_000)
 
 
 @pytest.mark.requirement("RTE-10")
@@ -229,7 +225,7 @@ async def test_an_image_is_described_by_the_type_that_its_tool_gave() -> None:
 
 @pytest.mark.requirement("RTE-10")
 async def test_bytes_that_nobody_can_read_have_no_reference() -> None:
-    result = await show(b"\x00\x01", 500, keep_nothing)
+    result = await show(b"\x00\x01", 500, None)
     assert result is not None
     assert json.loads(result.content).keys() == {"kind", "bytes", "digest", "note"}
     assert (await shown(b""))["bytes"] == 0
@@ -249,7 +245,7 @@ def test_every_row_of_a_table_has_a_cell_for_each_column() -> None:
 @pytest.mark.requirement("ASK-8b")
 async def test_what_is_too_long_to_be_kept_is_summarised_without_a_reference() -> None:
     shelf = Shelf()
-    result = await show("x" * (MOST_KEPT_CHARS + 1), 500, shelf.keep)
+    result = await show("x" * (MOST_KEPT_CHARS + 1), 500, shelf.place())
     assert result is not None
     assert (result.whole_chars, shelf.kept) == (MOST_KEPT_CHARS + 1, [])
     assert "Ask the tool for less" in result.content
@@ -266,6 +262,6 @@ async def test_the_event_loop_goes_on_while_a_large_result_is_encoded() -> None:
             turns += 1
 
     counting = asyncio.create_task(count())
-    await show([[n] for n in range(200_000)], 500, keep_nothing)
+    await show([[n] for n in range(200_000)], 500, None)
     counting.cancel()
     assert turns > 10

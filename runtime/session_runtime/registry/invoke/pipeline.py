@@ -1,4 +1,4 @@
-"""One call of a tool, one concern per function: statistics, arguments, consent, time, the tool.
+"""One call of a tool, one concern per function: statistics, revocation, arguments, consent, time, the tool.
 
 Whatever goes wrong becomes a result in words (ASK-4); what a source raises is classified here.
 """
@@ -14,8 +14,9 @@ from session_runtime.errors import PermanentError, ToolError, TransientError
 from session_runtime.handler import HandlerContext
 from session_runtime.registry.catalog import Catalog
 from session_runtime.registry.invoke.encode import encodable
-from session_runtime.registry.invoke.results import Keep, Shown, keep_nothing, show
+from session_runtime.registry.invoke.results import Draft, Place, Renderer
 from session_runtime.registry.registry import Registry
+from session_runtime.registry.revocations import Revocations
 from session_runtime.registry.spec import ToolSource, ToolSpec
 from session_runtime.types import ToolResult, ToolStatus
 
@@ -32,7 +33,7 @@ class _Call:
     arguments: Mapping[str, Any]
     context: HandlerContext
     max_result_chars: int
-    keep: Keep
+    place: Place | None
 
     @property
     def source(self) -> ToolSource:
@@ -60,9 +61,9 @@ class _Answer:
 
 @dataclass(frozen=True, slots=True)
 class _Returned:
-    """What is shown of a result, None if it cannot be, and the type that the tool returned."""
+    """What may be shown of a result, None if nothing can be, and the type that the tool returned."""
 
-    shown: Shown | None
+    draft: Draft | None
     kind: str
 
 
@@ -76,7 +77,8 @@ class Invoker:
 
     ``default_timeout_s`` and ``max_result_chars`` hold for tools that do not set their own. Unless
     ``destructive`` is ``allow``, tools that are destructive are not run (RTE-9). A tool that does not
-    stop within ``grace_s`` seconds of being cancelled is left behind.
+    stop within ``grace_s`` seconds of being cancelled is left behind. All results that take long to show
+    are made readable by ``renderer``. What ``revocations`` take away is not run, or stopped (REL-9).
     """
 
     def __init__(
@@ -86,12 +88,16 @@ class Invoker:
         max_result_chars: int,
         destructive: Destructive = "confirm",
         grace_s: float = CANCEL_GRACE_S,
+        renderer: Renderer | None = None,
+        revocations: Revocations | None = None,
     ) -> None:
         self._registry = registry
         self._default_timeout_s = default_timeout_s
         self._max_result_chars = max_result_chars
         self._destructive = destructive
         self._grace_s = grace_s
+        self._renderer = renderer or Renderer()
+        self._revocations = revocations or Revocations()
         self._left_behind: set[asyncio.Task[_Returned | _Raised]] = set()
 
     async def invoke(
@@ -100,20 +106,23 @@ class Invoker:
         spec: ToolSpec,
         arguments: Mapping[str, Any],
         context: HandlerContext,
-        keep: Keep = keep_nothing,
+        place: Place | None = None,
+        note: str = "",
     ) -> ToolResult:
         """Run one tool of ``catalog`` and put its result, or what went wrong, into words.
 
-        ``keep`` is given the whole of a result that is too long, see ``results.show`` (ASK-8b). Raises
+        ``place`` is where the whole of a result that is too long is kept (ASK-8b). ``note`` is added
+        below the result, within the same limit; where that leaves no half of it, it is left out. Raises
         nothing but the cancellation of the caller, after the tool was cancelled too.
         """
         clock = asyncio.get_running_loop().time
         started = clock()
         limit = spec.max_result_chars or self._max_result_chars
-        call = _Call(catalog, spec, arguments, context, limit, keep)
+        below = f"\n{note}" if note and 2 * len(note) < limit else ""
+        call = _Call(catalog, spec, arguments, context, limit - len(below), place)
         error: str | None = "cancelled"
         try:
-            answer = await self._check_arguments(call)
+            answer = await self._heed_revocations(call)
             error = answer.content if answer.code else None
         finally:
             latency_s = clock() - started
@@ -122,10 +131,26 @@ class Invoker:
             context.call_id,
             spec.name,
             answer.status,
-            answer.content,
+            f"{answer.content}{below}",
             error_code=answer.code,
             latency_s=latency_s,
             whole_chars=answer.whole_chars,
+        )
+
+    async def _heed_revocations(self, call: _Call) -> _Answer:
+        """Refuse a revoked tool, and cut off the call of one that is revoked meanwhile (REL-9)."""
+        name, clock = call.spec.name, asyncio.get_running_loop().time
+        try:
+            async with asyncio.timeout(None) as until_revoked:
+                with self._revocations.watching(name, lambda: until_revoked.reschedule(clock())):
+                    if self._revocations.blocks(name) is not None:
+                        return _taken_away(f"{name} was not run: an operator has taken it away.")
+                    return await self._check_arguments(call)
+        except TimeoutError:
+            if not until_revoked.expired():
+                raise
+        return _taken_away(
+            f"{name} was stopped, as an operator has taken it away. It may have taken effect."
         )
 
     async def _check_arguments(self, call: _Call) -> _Answer:
@@ -165,15 +190,26 @@ class Invoker:
                 f"{call.spec.name} was not run: the time for this request is up.", "tool.timeout"
             )
         call = replace(call, context=replace(call.context, deadline=deadline))
-        task = asyncio.create_task(_run(call), name=f"call of {call.spec.name}")
+        task = asyncio.create_task(self._run(call), name=f"call of {call.spec.name}")
         try:
             await asyncio.wait({task}, timeout=deadline - now)
             if task.done():
-                return _answer(call.spec, task.result())
+                return _answer(call, task.result())
         finally:
             if not task.done():
                 await self._stop(task)
         return _time_is_up(call, task, deadline - now)
+
+    async def _run(self, call: _Call) -> _Returned | _Raised:
+        try:
+            value = await call.source.call(call.spec, call.arguments, call.context)
+            if _is_cancelled():  # the tool ignored that, and nobody waits for its result
+                return _Raised(asyncio.CancelledError())
+            reference = call.place.reference if call.place is not None else None
+            draft = await self._renderer.draft(value, call.max_result_chars, reference)
+            return _Returned(draft, type(value).__name__)
+        except BaseException as error:  # noqa: BLE001 - a tool may raise anything, even SystemExit
+            return _Raised(error)
 
     async def _stop(self, task: asyncio.Task[_Returned | _Raised]) -> None:
         task.cancel()
@@ -186,25 +222,33 @@ class Invoker:
                 _log.error("the %s ignores that it was cancelled and goes on", task.get_name())
 
 
-async def _run(call: _Call) -> _Returned | _Raised:
-    try:
-        value = await call.source.call(call.spec, call.arguments, call.context)
-        shown = await show(value, call.max_result_chars, call.keep)
-        return _Returned(shown, type(value).__name__)
-    except BaseException as error:  # noqa: BLE001 - a tool may raise anything, even SystemExit
-        return _Raised(error)
+def _is_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
-def _answer(spec: ToolSpec, outcome: _Returned | _Raised) -> _Answer:
+def _answer(call: _Call, outcome: _Returned | _Raised) -> _Answer:
+    """Put an outcome that came in time into words; what comes later is never kept."""
+    name = call.spec.name
     if isinstance(outcome, _Raised):
-        return _failure(spec, outcome.error)
-    if outcome.shown is None:
+        return _failure(call.spec, outcome.error)
+    if outcome.draft is None:
         return _Answer(
-            f"{spec.name} ran, but returned a {outcome.kind}, which cannot be shown. A handler "
+            f"{name} ran, but returned a {outcome.kind}, which cannot be shown. A handler "
             "returns text, None, JSON data, bytes, a Table or an Image. Trying again will not help.",
             "tool.bad_result",
         )
-    return _Answer(outcome.shown.content, whole_chars=outcome.shown.whole_chars)
+    shown = outcome.draft.settle(call.place)
+    return _Answer(shown.content, whole_chars=shown.whole_chars)
+
+
+def _taken_away(what_happened: str) -> _Answer:
+    """The refusal of a revoked tool; the operator's reason is not for the model."""
+    return _Answer(
+        f"{what_happened} Trying again will not help: go on without it, or say what you cannot do.",
+        "tool.revoked",
+        refused=True,
+    )
 
 
 def _time_is_up(call: _Call, task: asyncio.Task[_Returned | _Raised], limit_s: float) -> _Answer:

@@ -66,7 +66,9 @@ class _Frame:
 
 def _how_to_go_on(reference: str | None) -> dict[str, str]:
     if reference is None:
-        return {"note": "Shortened. Ask the tool for less, or for a part, to see the rest."}
+        return {
+            "note": "Shortened, and the rest is not kept. Ask the tool for less, or for a part, to see it."
+        }
     return {
         "reference": reference,
         "note": f"Shortened. {RESULTS_READ} gives the whole by its reference, from the next turn on.",
@@ -161,7 +163,7 @@ def _text(value: str, limit: int, reference: str | None) -> str:
 
 def _gap(start: int, stop: int, chars: int, reference: str | None) -> str:
     way = (
-        "Ask the tool for less, or for a part, to see them."
+        "They are not kept. Ask the tool for less, or for a part, to see them."
         if reference is None
         else f'{RESULTS_READ} gives them by the reference "{reference}", from the next turn on.'
     )

@@ -1,4 +1,4 @@
-"""The folders that are open to tools, bound to one user: what ``context.files`` is.
+"""The folders that are open to tools, bound to one owner: what ``context.files`` is.
 
 How files are reached and written safely is decided in ``walk`` and ``contents``.
 """
@@ -17,7 +17,7 @@ from session_runtime.errors import ToolError
 from session_runtime.services import FileEntry, Listing
 from session_runtime.toolbox.files import contents
 from session_runtime.toolbox.files.listing import list_folder
-from session_runtime.toolbox.files.names import parts_of, shown, user_folder
+from session_runtime.toolbox.files.names import own_folders, parts_of, shown
 from session_runtime.toolbox.files.roots import (
     Inode,
     Place,
@@ -27,6 +27,7 @@ from session_runtime.toolbox.files.roots import (
     protected_places,
 )
 from session_runtime.toolbox.files.walk import NOT_FOUND, Target, open_folder
+from session_runtime.toolbox.owner import Owner
 
 _LOCKS: Final = 64
 
@@ -47,9 +48,9 @@ class FileRoots:
     protected: tuple[Place, ...]
     locks: tuple[threading.Lock, ...] = field(default_factory=_new_locks, repr=False)
 
-    def of(self, user: str | None) -> "UserFiles":
-        """The folders as one user has them; None is a caller who stated none."""
-        return UserFiles(self, user)
+    def of(self, owner: Owner) -> "UserFiles":
+        """The folders as one owner has them."""
+        return UserFiles(self, own_folders(owner))
 
     def hidden(self) -> frozenset[Inode]:
         """What belongs to the daemon, wherever it is at this moment."""
@@ -78,10 +79,14 @@ def idle_tools(opened: FileRoots | None) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class UserFiles:
-    """``Files`` for one user; it holds nothing open between calls."""
+    """``Files`` for one owner; it holds nothing open between calls.
+
+    ``own`` leads to the owner's folder from each root that has one for everybody, None if no user was
+    stated.
+    """
 
     opened: FileRoots
-    user: str | None
+    own: tuple[str, ...] | None
 
     def read(self, path: str) -> bytes:
         """Read a file, see ``Files``."""
@@ -133,7 +138,7 @@ class UserFiles:
 
     def _roots(self) -> Iterator[FileEntry]:
         for root in self.opened.roots.values():
-            if self.user is not None or not root.per_user:
+            if self.own is not None or not root.per_user:
                 yield FileEntry(root.name, "folder", 0, None, root.writable)
 
     def _target(self, parts: Sequence[str]) -> Target:
@@ -146,12 +151,12 @@ class UserFiles:
             )
         if not root.per_user:
             return Target(root, (), tuple(parts[1:]))
-        if self.user is None:
+        if self.own is None:
             raise ToolError(
                 f"In {root.name} each user has an own folder, and this request states no user.",
                 code="files.no_user",
             )
-        return Target(root, (user_folder(self.user),), tuple(parts[1:]))
+        return Target(root, self.own, tuple(parts[1:]))
 
     def _file(self, path: str) -> Target:
         parts = parts_of(path)

@@ -6,12 +6,15 @@ import unicodedata
 from typing import Final
 
 from session_runtime.errors import ToolError
+from session_runtime.toolbox.owner import Owner
+from session_runtime.types import LOCAL
 
 MAX_PARTS: Final = 32
 MAX_NAME_BYTES: Final = 255
 TEMPORARY: Final = ".session-runtime-"
 """How the names of half-written files begin; no tool sees or names them."""
 
+_OF_PRINCIPAL = "@"
 _SHOWN_CHARS = 80
 _MAX_USER_CHARS = 100
 _KEPT = re.compile(r"[a-z0-9_-]")
@@ -66,6 +69,18 @@ def shown(path: str) -> str:
     """A path for a message: quoted, escaped and bounded."""
     text = path if len(path) <= _SHOWN_CHARS else f"{path[:_SHOWN_CHARS]}…"
     return repr(text)
+
+
+def own_folders(owner: Owner) -> tuple[str, ...] | None:
+    """Name the folders that lead to an owner's own one, from the root on; None without a user.
+
+    Users of a keyed principal are below a folder of the principal, whose name no user's folder has.
+    """
+    if owner.user is None:
+        return None
+    own = user_folder(owner.user)
+    local = owner.principal == LOCAL.name
+    return (own,) if local else (f"{_OF_PRINCIPAL}{user_folder(owner.principal)}", own)
 
 
 def user_folder(user: str) -> str:

@@ -8,7 +8,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from session_runtime.errors import RequestError
+from session_runtime.errors import RequestError, SessionRuntimeError, TransientError
 from session_runtime.types import AskResult, ErrorInfo
 from session_runtime.wire import error_to_json, result_to_json, to_bytes
 
@@ -19,15 +19,38 @@ STOPPING: Final = ErrorInfo(
 )
 
 _STATUS: Final[Mapping[str, int]] = {
+    "auth.missing": 401,
+    "auth.unknown": 401,
+    "auth.act_for": 403,
+    "auth.admin_needed": 403,
+    "config.by_hand": 409,
+    "config.changed": 412,
+    "config.if_match": 428,
+    "config.in_place": 409,
+    "config.invalid": 422,
+    "config.not_over_network": 403,
+    "config.nothing_to_keep": 409,
+    "config.read_only": 409,
+    "config.secret_not_kept": 409,
+    "config.shadowed": 409,
+    "config.unknown_entry": 404,
     "request.host": 403,
     "request.origin": 403,
     "request.not_found": 404,
+    "request.unknown_ask": 404,
+    "request.unknown_revocation": 404,
+    "revocations.not_kept": 500,
     "request.method": 405,
     "request.not_acceptable": 406,
     "request.timeout": 408,
     "request.too_large": 413,
     "request.media_type": 415,
     "request.head_too_large": 431,
+}
+_HEADERS_OF: Final[Mapping[int, Mapping[str, str]]] = {
+    401: {"www-authenticate": "Bearer"},
+    408: {"connection": "close"},
+    413: {"connection": "close"},
 }
 
 
@@ -54,8 +77,7 @@ def refusal(error: RequestError) -> Response:
     The connection is closed where the request was not read to its end.
     """
     status = _STATUS.get(error.code, 400)
-    headers = {"connection": "close"} if status in (408, 413) else None
-    return error_answer(ErrorInfo(error.code, str(error)), status, headers)
+    return error_answer(ErrorInfo(error.code, str(error)), status, _HEADERS_OF.get(status))
 
 
 def refused(result: AskResult) -> Response | None:
@@ -65,7 +87,7 @@ def refused(result: AskResult) -> Response | None:
     family = result.error.code.partition(".")[0]
     if family == "busy":
         return error_answer(result.error, 503)
-    if family == "request":
+    if family in ("request", "auth"):
         return error_answer(result.error, _STATUS.get(result.error.code, 400))
     return None
 
@@ -80,6 +102,15 @@ async def on_request_error(request: Request, error: Exception) -> Response:
     del request
     assert isinstance(error, RequestError)
     return refusal(error)
+
+
+async def on_error(request: Request, error: Exception) -> Response:
+    """Turn any other error that was raised on purpose into its answer."""
+    del request
+    assert isinstance(error, SessionRuntimeError)
+    retryable = isinstance(error, TransientError)
+    info = ErrorInfo(error.code, str(error), retryable)
+    return error_answer(info, _STATUS.get(error.code, 503 if retryable else 500))
 
 
 async def on_http_exception(request: Request, error: Exception) -> Response:

@@ -1,19 +1,22 @@
 """``POST /v1/ask``: one ask as one JSON answer, or as a stream of its events (NET-1)."""
 
 import asyncio
+from dataclasses import replace
 from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive
 
+from session_runtime.ask.emitter import discard
 from session_runtime.transports.http.accept import choose_form
 from session_runtime.transports.http.answers import STOPPING, ask_answer, error_answer
 from session_runtime.transports.http.attached import attached
 from session_runtime.transports.http.body import read_body
 from session_runtime.transports.http.door import HttpDoor, HttpLimits
 from session_runtime.transports.http.events import EventStream
-from session_runtime.types import AskEvent, AskRequest
+from session_runtime.transports.http.guard import Gate
+from session_runtime.types import AskRequest
 from session_runtime.wire import parse_json, request_from_json
 
 _LARGE_BYTES: Final = 64 * 1024
@@ -22,8 +25,9 @@ _LARGE_BYTES: Final = 64 * 1024
 class AskEndpoint:
     """Reads a request and runs it; a client that disconnects cancels its ask."""
 
-    def __init__(self, door: HttpDoor, limits: HttpLimits, stop: asyncio.Event) -> None:
+    def __init__(self, door: HttpDoor, gate: Gate, limits: HttpLimits, stop: asyncio.Event) -> None:
         self._door = door
+        self._gate = gate
         self._limits = limits
         self._stop = stop
 
@@ -32,12 +36,13 @@ class AskEndpoint:
         form = choose_form(",".join(request.headers.getlist("accept")))
         body = await read_body(request, self._limits.max_body_bytes, self._limits.body_timeout_s)
         asked = await _read_request(body)
+        asked = replace(asked, principal=self._gate.admit(request.scope))
         if form == "events":
             return EventStream(self._door, asked, self._stop, self._limits.ping_s)
         return await self._answer(asked, request.receive)
 
     async def _answer(self, asked: AskRequest, receive: Receive) -> Response:
-        asking = asyncio.create_task(self._door.ask(asked, _discard), name="http ask")
+        asking = asyncio.create_task(self._door.ask(asked, discard), name="http ask")
         async with attached(asking, receive, self._stop):
             await asyncio.wait([asking])
         return error_answer(STOPPING, 503) if asking.cancelled() else ask_answer(asking.result())
@@ -52,7 +57,3 @@ async def _read_request(body: bytes) -> AskRequest:
 
 def _parse(body: bytes) -> AskRequest:
     return request_from_json(parse_json(body))
-
-
-def _discard(event: AskEvent) -> None:
-    del event

@@ -1,6 +1,7 @@
 """Reads the body of a request within its bounds; what it means is decided in ``wire``."""
 
 import asyncio
+from collections.abc import Sequence
 from email.message import Message
 from typing import Final
 
@@ -9,6 +10,7 @@ from starlette.requests import ClientDisconnect, Request
 
 from session_runtime.errors import RequestError
 from session_runtime.transports.http.answers import JSON_TYPE
+from session_runtime.transports.http.door import HttpLimits
 
 _MAX_DISCARDED: Final = 64 * 1024 * 1024
 
@@ -18,7 +20,24 @@ async def read_body(request: Request, max_bytes: int, timeout_s: float) -> bytes
 
     Raises RequestError with the code of its HTTP status.
     """
-    _check_headers(request.headers)
+    return await _read_as((JSON_TYPE,), request, max_bytes, timeout_s)
+
+
+async def read_text(request: Request, limits: HttpLimits, types: Sequence[str]) -> bytes:
+    """Read a body that is a text of one of these media types; as ``read_body``."""
+    return await _read_as(types, request, limits.max_body_bytes, limits.body_timeout_s)
+
+
+def has_body(request: Request) -> bool:
+    """Whether anything comes after the head."""
+    length = request.headers.get("content-length", "0")
+    return length.strip("0") != "" or "transfer-encoding" in request.headers
+
+
+async def _read_as(
+    types: Sequence[str], request: Request, max_bytes: int, timeout_s: float
+) -> bytes:
+    _check_headers(request.headers, types)
     try:
         async with asyncio.timeout(timeout_s):
             return await _read(request, max_bytes)
@@ -61,16 +80,16 @@ def _too_large(max_bytes: int) -> RequestError:
     )
 
 
-def _check_headers(headers: Headers) -> None:
+def _check_headers(headers: Headers, types: Sequence[str]) -> None:
     media = Message()
     media["content-type"] = headers.get("content-type", "")
     charset = media.get_content_charset("utf-8")
-    if media.get_content_type() != JSON_TYPE or charset not in ("utf-8", "utf8", "us-ascii"):
-        given = headers.get("content-type")
+    if media.get_content_type() not in types or charset not in ("utf-8", "utf8", "us-ascii"):
+        given, wanted = headers.get("content-type"), " or ".join(types)
         raise RequestError(
-            f"the content-type is {given[:100]!r}; send {JSON_TYPE} in UTF-8"
+            f"the content-type is {given[:100]!r}; send {wanted} in UTF-8"
             if given
-            else f"there is no content-type; send {JSON_TYPE}",
+            else f"there is no content-type; send {wanted}",
             code="request.media_type",
         )
     encoding = headers.get("content-encoding", "identity")

@@ -1,10 +1,76 @@
 """What the HTTP door needs from the runtime behind it, and the limits it keeps to itself."""
 
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from session_runtime.types import AskEvent, AskRequest, AskResult, Identity
+from session_runtime.config.live import LiveConfig
+from session_runtime.config.receipt import Receipt
+from session_runtime.registry.keyring import Keyring
+from session_runtime.registry.revocation_file import Revocation
+from session_runtime.registry.revoked import Matching
+from session_runtime.types import (
+    AskEvent,
+    AskRequest,
+    AskResult,
+    Identity,
+    Principal,
+    RunningAsk,
+)
+
+
+class RunningAsks(Protocol):
+    """The asks that have not ended (REL-9)."""
+
+    def list(self) -> tuple[RunningAsk, ...]:
+        """Show all, the oldest first."""
+
+    def cancel(self, ask_id: str, reason: str) -> int:
+        """End one, or all for ``all``; gives how many were told to end only now."""
+
+
+class ToolBrake(Protocol):
+    """What operators have taken away by pattern of canonical names (REL-9)."""
+
+    def list(self) -> tuple[Revocation, ...]:
+        """Give all revocations, oldest first."""
+
+    def matching(self, pattern: str) -> Matching:
+        """Give the tools in force that a pattern matches."""
+
+    async def revoke(self, pattern: str, reason: str, by: str) -> Revocation:
+        """Take tools away at once; raises RequestError, and TransientError if it could not be kept."""
+
+    async def lift(self, which: int | str) -> Revocation:
+        """Give them back; raises RequestError if there is none, and TransientError as above."""
+
+
+class ConfigEditor(Protocol):
+    """Edits the configuration file, through the checks of every reload (NET-3).
+
+    ``seen`` tells whether who sent the edit knew the file whose tag it is given; if not, nothing is
+    edited. Both edits raise RequestError, ConfigError, PermanentError and TransientError, and nothing is
+    changed then; unless ``any_key`` is given, for keys that are not harmless too.
+    """
+
+    @property
+    def tag(self) -> str:
+        """Stands for the content of the file in force, and tells nothing about it."""
+
+    async def set_values(
+        self, values: Mapping[str, object], seen: Callable[[str], bool], *, any_key: bool
+    ) -> Receipt:
+        """Give dotted keys new values, or REMOVED; the receipt may tell that they cannot be used."""
+
+    async def roll_back(
+        self,
+        number: int,
+        include: Collection[str],
+        seen: Callable[[str], bool],
+        *,
+        any_key: bool,
+    ) -> tuple[Receipt, tuple[str, ...]]:
+        """Go back to an entry of the history; gives also the names of what stays as it is."""
 
 
 class HttpDoor(Protocol):
@@ -15,11 +81,36 @@ class HttpDoor(Protocol):
     ) -> Coroutine[Any, Any, AskResult]:
         """Run one ask; raises nothing but CancelledError, and emits ``ask.finished`` last."""
 
-    def tools(self, identity: Identity | None) -> Sequence[Mapping[str, Any]]:
-        """List what the identity would see as JSON objects; None: every tool."""
+    def keys(self) -> Keyring:
+        """The keys of the configuration in force; cheap, asked for with every request."""
+
+    def tools(self, identity: Identity | None, principal: Principal) -> Sequence[Mapping[str, Any]]:
+        """List what the principal may use for the identity as JSON objects; None: every tool.
+
+        Raises RequestError if it may not act for the identity.
+        """
 
     def status(self) -> Mapping[str, Any]:
         """Tell the state of the runtime as a JSON object without secrets."""
+
+    @property
+    def running(self) -> RunningAsks:
+        """The asks that run, to show and to end."""
+
+    @property
+    def brake(self) -> ToolBrake:
+        """What is revoked."""
+
+    @property
+    def live(self) -> LiveConfig:
+        """The configuration in force, and what attempts to change it came to."""
+
+    @property
+    def editor(self) -> ConfigEditor:
+        """Edits the file that it is read from."""
+
+    def metrics(self) -> str:
+        """Numbers in the text format of Prometheus."""
 
     def ready(self) -> tuple[bool, str]:
         """Tell whether asks are taken, and why not."""

@@ -1,99 +1,122 @@
-"""What a daemon without keys asks of every request before it looks at the path (NET-2).
+"""Whom a request comes from, decided before anything else of it is looked at (NET-2).
 
-It listens on loopback only, so the danger is a browser on the same machine or a proxy in front: the
-``Host`` and ``Origin`` must name this machine, and a forwarded request is refused.
+Each way in has a gate. At that of the network, ``keyed`` says what it takes if there are keys and
+``keyless`` if there are none, as the configuration in force has it.
 """
 
-import ipaddress
-import re
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable
+from typing import Final, Literal, Protocol
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from session_runtime.errors import RequestError
+from session_runtime.registry.keyring import ADMIN, Keyring
 from session_runtime.transports.http.answers import refusal
-from session_runtime.transports.http.protocol import MAX_HEAD_BYTES
+from session_runtime.transports.http.head import check_size
+from session_runtime.transports.http.keyed import check_keyed, owner_of_key
+from session_runtime.transports.http.keyless import check_keyless
+from session_runtime.types import LOCAL, Principal
 
-RawHeaders = Sequence[tuple[bytes, bytes]]
+OPEN: Final = frozenset({"/healthz", "/readyz"})
+"""Paths that tell nothing but whether the daemon is well, and need no key."""
 
-_AUTHORITY: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^:\[\]@/?#\s]+)(?::[0-9]{1,5})?")
+FOR_CALLERS: Final = frozenset({"/metrics", "/v1/ask", "/v1/tools"})
+"""Paths for every principal; all others are for admins."""
 
 
-class KeylessGuard:
-    """ASGI middleware that refuses what ``check_head`` refuses."""
+class Gate(Protocol):
+    """A way in, which decides whom its requests come from."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    @property
+    def any_key(self) -> bool:
+        """Whether its administrators may change every key of the configuration (NET-3)."""
+
+    @property
+    def trigger(self) -> Literal["http", "cli"]:
+        """What the receipts of reloads say that were asked for here (REL-3)."""
+
+    def check(self, scope: Scope) -> None:
+        """Raise RequestError for a request that no endpoint shall see."""
+
+    def admit(self, scope: Scope) -> Principal:
+        """Whom the request comes from; raises RequestError if it may not come in.
+
+        An endpoint that waited for a body asks again: keys may have changed meanwhile.
+        """
+
+
+class NetworkGate:
+    """The port; ``keys`` gives those of the configuration in force."""
+
+    any_key: Final = False
+    trigger: Final = "http"
+
+    def __init__(self, keys: Callable[[], Keyring]) -> None:
+        self._keys = keys
+
+    def check(self, scope: Scope) -> None:
+        """Refuse who may not come in; whether the daemon is well may be asked without a key."""
+        keys = self._keys()
+        check_size(scope)
+        if keys and scope["path"] in OPEN:
+            check_keyed(scope)
+            return
+        principal = admit(scope, keys)
+        if scope["path"] not in FOR_CALLERS:
+            require_admin(principal)
+
+    def admit(self, scope: Scope) -> Principal:
+        """Ask for a key, or without keys for a request from this machine."""
+        return admit(scope, self._keys())
+
+
+class ControlGate:
+    """The socket in the state directory: who can open it runs the daemon (NET-4)."""
+
+    any_key: Final = True
+    trigger: Final = "cli"
+
+    def check(self, scope: Scope) -> None:
+        """Refuse a head that is too large."""
+        check_size(scope)
+
+    def admit(self, scope: Scope) -> Principal:
+        """Everybody is the operator; no header is looked at."""
+        del scope
+        return LOCAL
+
+
+class Guard:
+    """ASGI middleware that answers who may not come in, and passes on everybody else."""
+
+    def __init__(self, app: ASGIApp, gate: Gate) -> None:
         self._app = app
+        self._gate = gate
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a refused request, pass on any other."""
         try:
-            check_head(scope["headers"], len(scope["raw_path"]) + len(scope["query_string"]))
+            self._gate.check(scope)
         except RequestError as error:
             await refusal(error)(scope, receive, send)
         else:
             await self._app(scope, receive, send)
 
 
-def check_head(headers: RawHeaders, target_bytes: int = 0) -> None:
-    """Raise RequestError for a head that is too large, forwarded, or not meant for this machine."""
-    size = target_bytes + sum(len(name) + len(value) for name, value in headers)
-    if size > MAX_HEAD_BYTES:
+def admit(scope: Scope, keys: Keyring) -> Principal:
+    """Whom a request that came by the network is from; RequestError if it may not come in."""
+    if not keys:
+        check_keyless(scope)
+        return LOCAL
+    check_keyed(scope)
+    return owner_of_key(scope["headers"], keys)
+
+
+def require_admin(principal: Principal) -> None:
+    """Raise RequestError unless the principal is an administrator."""
+    if not principal.admin:
         raise RequestError(
-            f"the request line and headers have {size} bytes, at most {MAX_HEAD_BYTES} are read",
-            code="request.head_too_large",
+            f"{principal.name!r} lacks the role {ADMIN!r}, which this needs; for every key there are"
+            f" {', '.join(sorted(FOR_CALLERS))}",
+            code="auth.admin_needed",
         )
-    for name, _ in headers:
-        if _is_forwarded(name):
-            raise RequestError(
-                f"the header {name.decode('latin-1')!r} says that a proxy is in front: a daemon"
-                " without keys serves this machine only; call it directly",
-                code="request.forwarded",
-            )
-    _check_host(headers)
-    _check_origin(headers)
-
-
-def _check_host(headers: RawHeaders) -> None:
-    hosts = _values(headers, b"host")
-    if len(hosts) != 1:
-        raise RequestError(f"{len(hosts)} Host headers were sent; send one", code="request.host")
-    if not _is_loopback(hosts[0]):
-        raise RequestError(
-            f"the host {hosts[0][:100]!r} is not this machine: a daemon without keys answers only"
-            " to localhost, 127.0.0.0/8 and [::1]",
-            code="request.host",
-        )
-
-
-def _check_origin(headers: RawHeaders) -> None:
-    for origin in _values(headers, b"origin"):
-        scheme, separator, authority = origin.partition("://")
-        if not separator or scheme not in ("http", "https") or not _is_loopback(authority):
-            raise RequestError(
-                f"the origin {origin[:100]!r} is not this machine: a daemon without keys serves no"
-                " web page from elsewhere",
-                code="request.origin",
-            )
-
-
-def _values(headers: RawHeaders, wanted: bytes) -> list[str]:
-    return [value.decode("latin-1") for name, value in headers if name == wanted]
-
-
-def _is_forwarded(name: bytes) -> bool:
-    return name in (b"forwarded", b"x-real-ip") or name.startswith(b"x-forwarded-")
-
-
-def _is_loopback(authority: str) -> bool:
-    found = _AUTHORITY.fullmatch(authority)
-    if not found:
-        return False
-    name = found[1].casefold()
-    if name == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(name.strip("[]")).is_loopback
-    except ValueError:
-        return False

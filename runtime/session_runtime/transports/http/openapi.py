@@ -2,34 +2,28 @@
 
 from typing import Any, Final
 
-_JSON: Final = "application/json"
-
-
-def _ref(name: str) -> dict[str, str]:
-    return {"$ref": f"#/components/schemas/{name}"}
-
-
-def _answer(description: str, schema: dict[str, Any]) -> dict[str, Any]:
-    return {"description": description, "content": {_JSON: {"schema": schema}}}
-
-
-def _error(description: str) -> dict[str, Any]:
-    return _answer(description, _ref("Error"))
-
-
-def _query(name: str, schema: dict[str, Any], description: str) -> dict[str, Any]:
-    return {"name": name, "in": "query", "schema": schema, "description": description}
-
-
-_TEXT: Final = {"type": "string"}
-_TEXTS: Final = {"type": "array", "items": _TEXT}
-_ANY_OBJECT: Final = {"type": "object"}
+from session_runtime.transports.http.guard import OPEN
+from session_runtime.transports.http.openapi_config import CONFIG_PATHS, CONFIG_SCHEMAS
+from session_runtime.transports.http.openapi_parts import (
+    ANY_OBJECT,
+    JSON,
+    NUMBER,
+    TEXT,
+    TEXTS,
+    WHOLE,
+    answer,
+    error,
+    in_path,
+    list_of,
+    query,
+    ref,
+)
 
 _SCHEMAS: Final[dict[str, Any]] = {
     "Identity": {
         "type": "object",
         "additionalProperties": False,
-        "properties": {"user": _TEXT, "roles": _TEXTS, "channel": _TEXT, "group": _TEXT},
+        "properties": {"user": TEXT, "roles": TEXTS, "channel": TEXT, "group": TEXT},
     },
     "Message": {
         "type": "object",
@@ -38,7 +32,7 @@ _SCHEMAS: Final[dict[str, Any]] = {
         "properties": {
             "role": {"enum": ["system", "user", "assistant", "tool"]},
             "content": {"type": ["string", "array", "null"]},
-            "tool_calls": {"type": ["array", "null"], "items": _ANY_OBJECT},
+            "tool_calls": {"type": ["array", "null"], "items": ANY_OBJECT},
             "tool_call_id": {"type": ["string", "null"]},
         },
     },
@@ -47,15 +41,15 @@ _SCHEMAS: Final[dict[str, Any]] = {
         "description": "Either text or messages, and anything else as needed.",
         "additionalProperties": False,
         "properties": {
-            "text": _TEXT,
-            "messages": {"type": "array", "items": _ref("Message")},
-            "history": {"type": "array", "items": _ref("Message")},
-            "instructions": _TEXT,
-            "identity": _ref("Identity"),
-            "conversation": _TEXT,
-            "model": _TEXT,
+            "text": TEXT,
+            "messages": {"type": "array", "items": ref("Message")},
+            "history": {"type": "array", "items": ref("Message")},
+            "instructions": TEXT,
+            "identity": ref("Identity"),
+            "conversation": TEXT,
+            "model": TEXT,
             "deadline_s": {"type": "number", "exclusiveMinimum": 0},
-            "metadata": _ANY_OBJECT,
+            "metadata": ANY_OBJECT,
             "silent": {"type": "boolean"},
         },
     },
@@ -73,26 +67,62 @@ _SCHEMAS: Final[dict[str, Any]] = {
             "generation",
         ],
         "properties": {
-            "ask_id": _TEXT,
+            "ask_id": TEXT,
             "outcome": {
                 "enum": ["answered", "ended", "limit", "needs_confirmation", "cancelled", "failed"]
             },
-            "text": _TEXT,
-            "messages": _TEXTS,
-            "new_messages": {"type": "array", "items": _ref("Message")},
-            "usage": _ANY_OBJECT,
+            "text": TEXT,
+            "messages": TEXTS,
+            "new_messages": {"type": "array", "items": ref("Message")},
+            "usage": ANY_OBJECT,
             "steps": {"type": "integer"},
-            "loaded_tools": _TEXTS,
+            "loaded_tools": TEXTS,
             "generation": {"type": "integer"},
-            "error": _ref("ErrorInfo"),
+            "error": ref("ErrorInfo"),
+        },
+    },
+    "RunningAsk": {
+        "type": "object",
+        "description": "An ask that has not ended; started in seconds since 1970",
+        "required": [
+            *("ask_id", "started", "age_s", "generation", "model", "user", "principal"),
+            *("steps", "tool_calls", "state", "cancelling"),
+        ],
+        "additionalProperties": False,
+        "properties": {
+            "ask_id": TEXT,
+            "started": NUMBER,
+            "age_s": NUMBER,
+            "generation": WHOLE,
+            "model": TEXT,
+            "user": {"type": ["string", "null"]},
+            "principal": TEXT,
+            "steps": WHOLE,
+            "tool_calls": WHOLE,
+            "state": {"enum": ["starting", "model", "tools"]},
+            "cancelling": {"type": "boolean"},
+        },
+    },
+    "Revocation": {
+        "type": "object",
+        "description": "A pattern whose tools may not be called; time in seconds since 1970",
+        "required": ["number", "pattern", "reason", "by", "time"],
+        "properties": {
+            "number": WHOLE,
+            "pattern": TEXT,
+            "reason": TEXT,
+            "by": TEXT,
+            "time": NUMBER,
+            "tools": TEXTS,
+            "warnings": TEXTS,
         },
     },
     "ErrorInfo": {
         "type": "object",
         "required": ["code", "message", "retryable"],
         "properties": {
-            "code": _TEXT,
-            "message": _TEXT,
+            "code": TEXT,
+            "message": TEXT,
             "retryable": {"type": "boolean"},
             "retry_after_s": {"type": "number"},
         },
@@ -100,75 +130,172 @@ _SCHEMAS: Final[dict[str, Any]] = {
     "Error": {
         "type": "object",
         "required": ["error"],
-        "properties": {"error": _ref("ErrorInfo")},
+        "properties": {"error": ref("ErrorInfo")},
     },
 }
 
 _ASK: Final = {
     "summary": "Ask, and get the result as JSON or every event as it happens",
-    "requestBody": {"required": True, "content": {_JSON: {"schema": _ref("AskRequest")}}},
+    "requestBody": {"required": True, "content": {JSON: {"schema": ref("AskRequest")}}},
     "responses": {
         "200": {
             "description": "How the ask ended; as a stream, one event per frame, the result last",
             "content": {
-                _JSON: {"schema": _ref("AskResult")},
-                "text/event-stream": {"schema": _TEXT},
+                JSON: {"schema": ref("AskResult")},
+                "text/event-stream": {"schema": TEXT},
             },
         },
-        "400": _error("The request is wrong; the message names every problem"),
-        "403": _error("Host or Origin is not this machine"),
-        "406": _error("Neither form of answer is accepted"),
-        "408": _error("The body did not arrive in time"),
-        "413": _error("The body is too large"),
-        "415": _error("The body is not declared as JSON"),
-        "503": _error("At capacity or stopping; Retry-After says when to try again"),
+        "400": error("The request is wrong; the message names every problem"),
+        "403": error("The principal may not act for the identity; or as elsewhere"),
+        "406": error("Neither form of answer is accepted"),
+        "408": error("The body did not arrive in time"),
+        "413": error("The body is too large"),
+        "415": error("The body is not declared as JSON"),
+        "503": error("At capacity or stopping; Retry-After says when to try again"),
     },
 }
 
 _TOOLS: Final = {
-    "summary": "The tools an identity would see; all of them if none is given",
+    "summary": "The tools an identity would see; for admins, all of them if none is given",
     "parameters": [
-        _query("user", _TEXT, "user of the identity"),
-        _query("role", _TEXTS, "a role of the identity; may be repeated"),
-        _query("channel", _TEXT, "channel of the identity"),
-        _query("group", _TEXT, "group of the identity"),
+        query("user", TEXT, "user of the identity"),
+        query("role", TEXTS, "a role of the identity; may be repeated"),
+        query("channel", TEXT, "channel of the identity"),
+        query("group", TEXT, "group of the identity"),
     ],
     "responses": {
-        "200": _answer(
+        "200": answer(
             "The tools, sorted by name",
             {
                 "type": "object",
                 "required": ["tools"],
-                "properties": {"tools": {"type": "array", "items": _ANY_OBJECT}},
+                "properties": {"tools": {"type": "array", "items": ANY_OBJECT}},
             },
         ),
-        "400": _error("The query is wrong"),
+        "400": error("The query is wrong"),
+        "403": error("The principal may not act for the identity; or as elsewhere"),
     },
 }
 
 
 def _page(summary: str) -> dict[str, Any]:
-    return {"summary": summary, "responses": {"200": _answer("The page", _ANY_OBJECT)}}
+    return {"summary": summary, "responses": {"200": answer("The page", ANY_OBJECT)}}
 
 
 _READY: Final = {
     "summary": "Whether asks are taken",
     "responses": {
-        "200": _answer("Ready", _ANY_OBJECT),
-        "503": _error("Not ready; the message says why"),
+        "200": answer("Ready", ANY_OBJECT),
+        "503": error("Not ready; the message says why"),
     },
+}
+
+_METRICS: Final = {
+    "summary": "Numbers for a monitoring system; any key will do",
+    "responses": {
+        "200": {
+            "description": "The text format of Prometheus",
+            "content": {"text/plain": {"schema": TEXT}},
+        }
+    },
+}
+
+_ASK_ID: Final = in_path("id", TEXT, "the ask's id")
+_ASKS: Final = {
+    "summary": "The asks that run, the oldest first",
+    "responses": {"200": answer("They", list_of("asks", ref("RunningAsk")))},
+}
+_ONE_ASK: Final = {
+    "summary": "One ask that runs",
+    "parameters": [_ASK_ID],
+    "responses": {
+        "200": answer("It", ref("RunningAsk")),
+        "404": error("No such ask is running"),
+    },
+}
+_CANCEL: Final = {
+    "summary": "End an ask that runs, or every one",
+    "parameters": [
+        in_path("id", TEXT, "the ask's id, or all"),
+        query("reason", TEXT, "what the caller of the ask is told"),
+    ],
+    "responses": {
+        "200": answer(
+            "How many asks were told to end, and had not been before",
+            {"type": "object", "required": ["cancelled"], "properties": {"cancelled": WHOLE}},
+        ),
+        "400": error("The query is wrong"),
+        "404": error("No such ask is running"),
+    },
+}
+_REVOCATIONS: Final = {
+    "summary": "What is revoked, the oldest first",
+    "responses": {"200": answer("It", list_of("revocations", ref("Revocation")))},
+}
+_PATTERN: Final = {
+    "type": "object",
+    "required": ["pattern"],
+    "additionalProperties": False,
+    "properties": {"pattern": TEXT, "reason": TEXT},
+}
+_REVOKE: Final = {
+    "summary": "Take tools away at once, from running asks too, until this is lifted",
+    "requestBody": {"required": True, "content": {JSON: {"schema": _PATTERN}}},
+    "responses": {
+        "200": answer("The pattern was revoked before", ref("Revocation")),
+        "201": answer("It is; tools are those that it matches now", ref("Revocation")),
+        "400": error("The pattern or the reason cannot be used"),
+        "500": error("It is revoked, but could not be kept: a restart would lift it"),
+    },
+}
+_LIFT: Final = {
+    "summary": "Give back what a revocation took",
+    "parameters": [in_path("number", WHOLE, "the revocation's number")],
+    "responses": {
+        "200": answer("What is lifted", ref("Revocation")),
+        "404": error("There is no such revocation"),
+        "500": error("It is still revoked, as lifting it could not be kept"),
+    },
+}
+
+_REFUSED: Final = {
+    "401": error("There are keys, and none or an unknown one was sent"),
+    "403": error("This is for admins; or without keys, Host or Origin is not this machine"),
+}
+
+
+def _guarded(path: str, operations: dict[str, Any]) -> dict[str, Any]:
+    """Say who may use a path, and what everybody else is told."""
+    if path in OPEN:
+        return {method: {**said, "security": []} for method, said in operations.items()}
+    return {
+        method: {**said, "responses": {**_REFUSED, **said["responses"]}}
+        for method, said in operations.items()
+    }
+
+
+_PATHS: Final[dict[str, dict[str, Any]]] = {
+    "/v1/ask": {"post": _ASK},
+    "/v1/tools": {"get": _TOOLS},
+    "/v1/status": {"get": _page("State of the runtime")},
+    "/v1/asks": {"get": _ASKS},
+    "/v1/asks/{id}": {"get": _ONE_ASK, "delete": _CANCEL},
+    "/v1/revocations": {"get": _REVOCATIONS, "post": _REVOKE},
+    "/v1/revocations/{number}": {"delete": _LIFT},
+    **CONFIG_PATHS,
+    "/healthz": {"get": _page("The process is alive")},
+    "/readyz": {"get": _READY},
+    "/metrics": {"get": _METRICS},
+    "/openapi.json": {"get": _page("This description")},
 }
 
 OPENAPI: Final[dict[str, Any]] = {
     "openapi": "3.1.0",
     "info": {"title": "session-runtime", "version": "1"},
-    "paths": {
-        "/v1/ask": {"post": _ASK},
-        "/v1/tools": {"get": _TOOLS},
-        "/v1/status": {"get": _page("State of the runtime")},
-        "/healthz": {"get": _page("The process is alive")},
-        "/readyz": {"get": _READY},
-        "/openapi.json": {"get": _page("This description")},
+    "security": [{}, {"key": []}],  # none is needed while the daemon has no keys
+    "paths": {path: _guarded(path, operations) for path, operations in _PATHS.items()},
+    "components": {
+        "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
+        "schemas": {**_SCHEMAS, **CONFIG_SCHEMAS},
     },
-    "components": {"schemas": _SCHEMAS},
 }

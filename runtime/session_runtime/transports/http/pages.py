@@ -6,11 +6,12 @@ from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
 
-from session_runtime.errors import RequestError
-from session_runtime.spelling import hint
-from session_runtime.transports.http.answers import error_answer, json_answer
+from session_runtime.trace.metrics import CONTENT_TYPE
+from session_runtime.transports.http.answers import HEADERS, error_answer, json_answer
 from session_runtime.transports.http.door import HttpDoor
+from session_runtime.transports.http.guard import Gate, require_admin
 from session_runtime.transports.http.openapi import OPENAPI
+from session_runtime.transports.http.query import check_query
 from session_runtime.types import ErrorInfo, Identity
 
 _TOOLS_PARAMETERS: Final = ("user", "role", "channel", "group")
@@ -19,17 +20,21 @@ _TOOLS_PARAMETERS: Final = ("user", "role", "channel", "group")
 class Pages:
     """Endpoints that only read."""
 
-    def __init__(self, door: HttpDoor) -> None:
+    def __init__(self, door: HttpDoor, gate: Gate) -> None:
         self._door = door
+        self._gate = gate
 
     async def tools(self, request: Request) -> Response:
-        """``GET /v1/tools``: what the identity in the query would see; all tools without one."""
+        """``GET /v1/tools``: what the identity in the query would see; admins: all without one."""
+        principal = self._gate.admit(request.scope)
         identity = identity_from_query(request.query_params)
-        return json_answer({"tools": self._door.tools(identity)})
+        if identity is None:
+            require_admin(principal)
+        return json_answer({"tools": self._door.tools(identity, principal)})
 
     async def status(self, request: Request) -> Response:
-        """``GET /v1/status``: the state of the runtime (INT-4)."""
-        del request
+        """``GET /v1/status``: the state of the runtime, for admins (INT-4)."""
+        require_admin(self._gate.admit(request.scope))
         return json_answer(self._door.status())
 
     async def health(self, request: Request) -> Response:
@@ -45,9 +50,14 @@ class Pages:
             return json_answer({"status": "ready"})
         return error_answer(ErrorInfo("busy.not_ready", reason, True, 1.0), 503)
 
-    async def openapi(self, request: Request) -> Response:
-        """``GET /openapi.json``."""
+    async def metrics(self, request: Request) -> Response:
+        """``GET /metrics``: numbers for a monitoring system, for whoever has any key (REL-3)."""
         del request
+        return Response(self._door.metrics(), headers=HEADERS, media_type=CONTENT_TYPE)
+
+    async def openapi(self, request: Request) -> Response:
+        """``GET /openapi.json``, for admins."""
+        require_admin(self._gate.admit(request.scope))
         return json_answer(OPENAPI)
 
 
@@ -56,8 +66,7 @@ def identity_from_query(query: QueryParams) -> Identity | None:
 
     Raises RequestError for other names, blank values, and names given twice.
     """
-    for name, value in query.multi_items():
-        _check_parameter(name, value, query)
+    check_query(query, _TOOLS_PARAMETERS, repeatable=("role",))
     if not query:
         return None
     roles = query.getlist("role")
@@ -67,13 +76,3 @@ def identity_from_query(query: QueryParams) -> Identity | None:
         channel=query.get("channel"),
         group=query.get("group"),
     )
-
-
-def _check_parameter(name: str, value: str, query: QueryParams) -> None:
-    if name not in _TOOLS_PARAMETERS:
-        way_out = hint(name, _TOOLS_PARAMETERS) or f"use {', '.join(_TOOLS_PARAMETERS)}"
-        raise RequestError(f"unknown query parameter {name[:100]!r}; {way_out}")
-    if not value.strip():
-        raise RequestError(f"the query parameter {name!r} is blank; leave it out or fill it in")
-    if name != "role" and len(query.getlist(name)) > 1:
-        raise RequestError(f"the query parameter {name!r} is given twice; give it once")

@@ -13,36 +13,50 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.routing import Route
 
-from session_runtime.errors import RequestError
-from session_runtime.transports.http.answers import on_fault, on_http_exception, on_request_error
+from session_runtime.errors import RequestError, SessionRuntimeError
+from session_runtime.transports.http.answers import (
+    on_error,
+    on_fault,
+    on_http_exception,
+    on_request_error,
+)
 from session_runtime.transports.http.ask import AskEndpoint
+from session_runtime.transports.http.brake import brake_routes
+from session_runtime.transports.http.config import config_routes
 from session_runtime.transports.http.door import HttpDoor, HttpLimits
-from session_runtime.transports.http.guard import KeylessGuard
+from session_runtime.transports.http.guard import Gate, Guard, NetworkGate
 from session_runtime.transports.http.pages import Pages
 from session_runtime.transports.http.protocol import BoundedHttp
 
 GRACE_S: Final = 3.0
 
 
-def build_app(door: HttpDoor, limits: HttpLimits, stop: asyncio.Event) -> Starlette:
-    """Build the ASGI application of a daemon without keys (NET-1, NET-2).
+def build_app(
+    door: HttpDoor, limits: HttpLimits, stop: asyncio.Event, gate: Gate | None = None
+) -> Starlette:
+    """Build the ASGI application of one way in (NET-1, NET-2, NET-4); unless told, the network.
 
     ``stop`` is the event given to ``run_http``: when it is set, asks that still run are cancelled
     and their streams end.
     """
-    pages = Pages(door)
+    gate = gate or NetworkGate(door.keys)
+    pages = Pages(door, gate)
     app = Starlette(
         routes=[
-            Route("/v1/ask", AskEndpoint(door, limits, stop).handle, methods=["POST"]),
+            Route("/v1/ask", AskEndpoint(door, gate, limits, stop).handle, methods=["POST"]),
             Route("/v1/tools", pages.tools, methods=["GET"]),
             Route("/v1/status", pages.status, methods=["GET"]),
+            *brake_routes(door, gate, limits),
+            *config_routes(door, gate, limits),
             Route("/healthz", pages.health, methods=["GET"]),
             Route("/readyz", pages.ready, methods=["GET"]),
+            Route("/metrics", pages.metrics, methods=["GET"]),
             Route("/openapi.json", pages.openapi, methods=["GET"]),
         ],
-        middleware=[Middleware(KeylessGuard)],
+        middleware=[Middleware(Guard, gate)],
         exception_handlers={
             RequestError: on_request_error,
+            SessionRuntimeError: on_error,
             HTTPException: on_http_exception,
             Exception: on_fault,
         },
@@ -59,9 +73,10 @@ async def run_http(
     Answers under way are given ``grace_s`` seconds to be read by their clients; then the remaining
     connections are cut.
     """
-    # asyncio sets this only for sockets made with IPPROTO_TCP; without it the body of an answer waits
-    # for the client to acknowledge the head, 40 ms or more; accepted connections inherit it
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if sock.family != socket.AF_UNIX:
+        # asyncio sets this only for sockets made with IPPROTO_TCP; without it the body of an answer
+        # waits for the client to acknowledge the head, 40 ms or more; accepted connections inherit it
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     server = _EmbeddedServer(
         uvicorn.Config(
             app,

@@ -1,0 +1,149 @@
+"""Edits the configuration file of a running runtime: checked by its own validator, then written and read.
+
+How the text changes is decided in ``config.edit``, what may be changed from where in the keys (NET-3).
+"""
+
+import asyncio
+import hashlib
+import secrets
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
+
+from session_runtime.app.reader import ConfigReader
+from session_runtime.config.edit import Check, ConfigFile, Edit, keys, open_file, plan, write
+from session_runtime.config.history import History
+from session_runtime.config.keys import KeyPath, dotted, parse_dotted
+from session_runtime.config.live import LiveConfig
+from session_runtime.config.receipt import Receipt
+from session_runtime.config.rollback import KEPT, Rollback, plan_rollback
+from session_runtime.config.shape import Leaf, node_at
+from session_runtime.config.snapshot import ConfigSnapshot
+from session_runtime.errors import ConfigError, RequestError, TransientError
+from session_runtime.threads import in_thread
+
+Tags = Callable[[str], bool]
+"""Tells whether who sent an edit has seen the file whose tag this is."""
+
+
+class ConfigEditor:
+    """The one that edits the file for others, one edit after the other."""
+
+    def __init__(self, read: ConfigReader, live: LiveConfig, history: History) -> None:
+        self._read = read
+        self._live = live
+        self._history = history
+        self._in_turn = asyncio.Lock()
+        self._secret = secrets.token_bytes(32)
+
+    @property
+    def tag(self) -> str:
+        """Stands for the content of the file in force, and tells nothing about it."""
+        file = self._live.snapshot.file
+        return self._tag(None if file is None else file.content)
+
+    async def set_values(
+        self, values: Mapping[str, object], seen: Tags, *, any_key: bool
+    ) -> Receipt:
+        """Give dotted keys new values, or REMOVED, unless ``seen`` is false for the file as it is.
+
+        The receipt is that of the reload, or tells why nothing was written. Unless ``any_key`` may be
+        changed, only harmless ones are. Raises RequestError for keys that cannot be changed,
+        TransientError for a file that is not the one seen, and what ``plan`` and ``write`` raise.
+        """
+        changes = keys(values)
+        if not any_key:
+            _expect_harmless(path for path in changes if node_at(path) is not None)
+
+        def plan_values(file: ConfigFile, check: Check) -> Edit:
+            return plan(file, changes, check)
+
+        return await self._edit(plan_values, seen, any_key)
+
+    async def roll_back(
+        self, number: int, include: Collection[str], seen: Tags, *, any_key: bool
+    ) -> tuple[Receipt, tuple[str, ...]]:
+        """Make the file say what entry ``number`` of the history says; as ``set_values``.
+
+        Gives also the names of what stays although it differs; see ``plan_rollback``.
+        """
+        unknown = [name for name in include if name not in KEPT]
+        if unknown:
+            raise RequestError(
+                f"include: {unknown[0]!r} is none of {', '.join(KEPT)}, which stay unless named"
+            )
+        planned: list[Rollback] = []
+
+        def plan_back(file: ConfigFile, check: Check) -> Edit:
+            planned.append(plan_rollback(file, self._history, number, check, include))
+            return planned[-1].edit
+
+        receipt = await self._edit(plan_back, seen, any_key)
+        return receipt, planned[-1].left if planned else ()
+
+    async def _edit(
+        self, work_out: Callable[[ConfigFile, Check], Edit], seen: Tags, any_key: bool
+    ) -> Receipt:
+        async with self._in_turn:
+            tried = _Tried(self._read)
+            absent = self._live.snapshot.path is None
+            reading = partial(open_file, self._read.path, may_be_absent=absent)
+            file = await in_thread("read configuration", reading)
+            self._expect_seen(file, seen)
+            try:
+                edit = await in_thread("plan an edit", partial(work_out, file, tried))
+            except ConfigError:
+                if tried.content is None:
+                    raise
+                return await self._live.validate(tried.content)
+            if not any_key:
+                _expect_harmless(parse_dotted(each.key) for each in edit.differences)
+            would_be = await self._live.validate(edit.content)
+            if not would_be.good:
+                return would_be
+            await in_thread("write configuration", partial(write, edit))
+            return await self._live.reload("http")
+
+    def _expect_seen(self, file: ConfigFile, seen: Tags) -> None:
+        if seen(self._tag(file.content)):
+            return
+        pending = self._tag(file.content) != self.tag
+        why = "holds an edit that is not in force" if pending else "was changed meanwhile"
+        raise TransientError(
+            f"{file.place} {why}: get the configuration again and send the edit with its new ETag"
+            + (", once the file is mended" if pending else ""),
+            code="config.changed",
+        )
+
+    def _tag(self, content: bytes | None) -> str:
+        """Digest with a secret of this process, as the file may hold secrets itself (CFG-4)."""
+        hasher = hashlib.blake2b(key=self._secret, digest_size=16)
+        hasher.update(b"" if content is None else b"file:" + content)
+        return hasher.hexdigest()
+
+
+class _Tried:
+    """The check of an edit, which remembers what it was given."""
+
+    def __init__(self, read: ConfigReader) -> None:
+        self._read = read
+        self.content: bytes | None = None
+
+    def __call__(self, content: bytes) -> ConfigSnapshot:
+        self.content = content
+        return self._read(content)
+
+
+def _expect_harmless(paths: Iterable[KeyPath]) -> None:
+    """Refuse keys that only who can write the file may change (NET-3)."""
+    refused = [dotted(path) for path in paths if not _is_harmless(path)]
+    if refused:
+        raise RequestError(
+            f"{', '.join(refused)}: cannot be changed over the network, as only limits, lists, search"
+            " and prompts can: edit the file on its machine",
+            code="config.not_over_network",
+        )
+
+
+def _is_harmless(path: KeyPath) -> bool:
+    node = node_at(path)
+    return isinstance(node, Leaf) and node.network

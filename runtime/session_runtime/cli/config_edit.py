@@ -1,0 +1,190 @@
+"""``config init``, ``set``, ``unset``, ``history``, ``diff`` and ``rollback``: edits of the file itself.
+
+They work without a daemon; one that runs notices the file by itself.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from session_runtime.app.reader import ConfigReader
+from session_runtime.cli.options import Files, file_options, json_option
+from session_runtime.cli.screen import print_json
+from session_runtime.config import edit as edit_file
+from session_runtime.config.edit import Edit
+from session_runtime.config.history import FOLDER, History
+from session_runtime.config.rollback import KEPT, plan_rollback
+from session_runtime.config.starting import starting_config
+from session_runtime.config.typed import typed_value
+from session_runtime.config.written import REMOVED, Difference
+from session_runtime.wire import printable, to_bytes
+
+_dry_run = click.option(
+    "--dry-run", is_flag=True, help="Check and show what would change; write nothing."
+)
+
+
+@click.command("init")
+@click.argument("path", required=False, type=click.Path(path_type=Path))
+@file_options
+@json_option
+def init(path: Path | None, files: Files, as_json: bool) -> None:
+    """Write a configuration file with every key, its meaning and its default, commented out."""
+    written = edit_file.create(path or _reader(files).path, starting_config())
+    if as_json:
+        print_json({"file": str(written), "written": True})
+        return
+    click.echo(printable(f"wrote {written}"))
+
+
+@click.command("set", context_settings={"ignore_unknown_options": True})
+@click.argument("key")
+@click.argument("value")
+@_dry_run
+@file_options
+@json_option
+def set_key(key: str, value: str, dry_run: bool, files: Files, as_json: bool) -> None:
+    """Give KEY, such as ask.max_steps, the new VALUE in the file; all else in it stays as it is.
+
+    VALUE is TOML; a text needs no quotes, and a list may be separated by commas.
+    """
+    [path] = edit_file.keys({key: value})
+    _edit(path, typed_value(path, value), dry_run, files, as_json)
+
+
+@click.command("unset")
+@click.argument("key")
+@_dry_run
+@file_options
+@json_option
+def unset_key(key: str, dry_run: bool, files: Files, as_json: bool) -> None:
+    """Take KEY, or a whole table such as models.main, out of the file."""
+    [path] = edit_file.keys({key: REMOVED})
+    _edit(path, REMOVED, dry_run, files, as_json)
+
+
+@click.command("history")
+@file_options
+@json_option
+def history(files: Files, as_json: bool) -> None:
+    """List the configurations that worked, the newest first."""
+    entries = _history(_reader(files)).entries()
+    if as_json:
+        print_json([{**asdict(entry), "at": _time(entry.at)} for entry in entries])
+        return
+    for entry in entries:
+        click.echo(printable(f"{entry.number:6}  {_time(entry.at)}  {entry.digest}"))
+    if not entries:
+        click.echo("nothing is kept yet: a daemon keeps every configuration that works", err=True)
+
+
+@click.command("diff")
+@click.argument("old", type=click.IntRange(1))
+@click.argument("new", type=click.IntRange(1))
+@file_options
+@json_option
+def diff(old: int, new: int, files: Files, as_json: bool) -> None:
+    """Show what the file said otherwise in entry NEW of the history than in entry OLD."""
+    found = _history(_reader(files)).diff(old, new)
+    if as_json:
+        print_json([asdict(difference) for difference in found])
+        return
+    _show(found)
+    if not found:
+        click.echo("no difference", err=True)
+
+
+def _included(context: click.Context, option: click.Parameter, text: str | None) -> tuple[str, ...]:
+    del context, option
+    names = tuple(name.strip() for name in (text or "").split(",") if name.strip())
+    for name in names:
+        if name not in KEPT:
+            raise click.BadParameter(f"{name!r} is none of {', '.join(KEPT)}")
+    return names
+
+
+@click.command("rollback")
+@click.argument("number", type=click.IntRange(1))
+@click.option(
+    "--include",
+    metavar="NAMES",
+    callback=_included,
+    help="Take back keys, access or both (keys,access) too; they stay as they are otherwise.",
+)
+@_dry_run
+@file_options
+@json_option
+def rollback(
+    number: int, include: tuple[str, ...], dry_run: bool, files: Files, as_json: bool
+) -> None:
+    """Make the file say what it said in entry NUMBER of the history.
+
+    Comments stay, and so do secrets that are written out in the file.
+    """
+    reader = _reader(files)
+    file = edit_file.open_file(reader.path, may_be_absent=True)
+    kept = _history(reader, may_be_absent=True)
+    planned = plan_rollback(file, kept, number, reader, include)
+    _finish(planned.edit, dry_run, as_json, planned.left)
+
+
+COMMANDS: Final = (init, set_key, unset_key, history, diff, rollback)
+"""To be added to the group ``config``."""
+
+
+def _reader(files: Files) -> ConfigReader:
+    return ConfigReader(files.config, env_file=files.env_file)
+
+
+def _history(reader: ConfigReader, *, may_be_absent: bool = False) -> History:
+    return History(reader.state_dir(may_be_absent=may_be_absent) / FOLDER)
+
+
+def _edit(path: tuple[str, ...], value: object, dry_run: bool, files: Files, as_json: bool) -> None:
+    reader = _reader(files)
+    planned = edit_file.plan(edit_file.open_file(reader.path), {path: value}, reader)
+    _finish(planned, dry_run, as_json)
+
+
+def _finish(edit: Edit, dry_run: bool, as_json: bool, left: Sequence[str] = ()) -> None:
+    """Write the edit unless it is only to be shown, and tell what was done."""
+    if not dry_run:
+        edit_file.write(edit)
+    written = not (dry_run or edit.changes_nothing)
+    for warning in edit.warnings:
+        click.echo(f"warning: {printable(str(warning))}", err=True)
+    if as_json:
+        print_json(_described(edit, written, left))
+        return
+    _show(edit.differences)
+    for name in left:
+        click.echo(f"left as in the file: {name} (--include {name} takes it back too)", err=True)
+    done = "nothing to change in" if edit.changes_nothing else "would write" if dry_run else "wrote"
+    click.echo(printable(f"{done} {edit.file.place}"))
+
+
+def _described(edit: Edit, written: bool, left: Sequence[str]) -> dict[str, Any]:
+    return {
+        "file": str(edit.file.place),
+        "written": written,
+        "changes": [asdict(difference) for difference in edit.differences],
+        "left": list(left),
+        "warnings": [str(warning) for warning in edit.warnings],
+    }
+
+
+def _show(differences: Iterable[Difference]) -> None:
+    for each in differences:
+        acts = "" if each.acts is None else f"  # acts: {each.acts}"
+        click.echo(printable(f"{each.key}: {_value(each.old)} -> {_value(each.new)}{acts}"))
+
+
+def _value(value: object) -> str:
+    return "not set" if value is None else to_bytes(value).decode()
+
+
+def _time(at: Any) -> str:
+    return str(at.isoformat(timespec="seconds"))

@@ -1,0 +1,90 @@
+"""``config reload``, ``receipts`` and ``check --diff``: the configuration of a running daemon (REL-3)."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from session_runtime.app.reader import ConfigReader
+from session_runtime.cli import exits
+from session_runtime.cli.daemon import daemon_options
+from session_runtime.cli.options import Files, json_option
+from session_runtime.cli.screen import print_json
+from session_runtime.client.control import ControlClient
+from session_runtime.errors import Problem
+from session_runtime.wire import printable
+
+
+@click.command("reload", epilog=exits.TABLE)
+@daemon_options
+@json_option
+def reload(daemon: ControlClient, as_json: bool) -> int:
+    """Make the daemon read its configuration again, and tell what that came to."""
+    receipt = daemon.request("POST", "/v1/config/reload")
+    return _tell(receipt, f"generation {receipt['generation']} is in force", as_json)
+
+
+@click.command("receipts", epilog=exits.TABLE)
+@click.option("--limit", type=click.IntRange(1, 200), default=20, show_default=True)
+@daemon_options
+@json_option
+def receipts(limit: int, daemon: ControlClient, as_json: bool) -> None:
+    """List what the last attempts to change the configuration came to, the newest first."""
+    found = daemon.request("GET", f"/v1/config/history?limit={limit}")["receipts"]
+    if as_json:
+        print_json(found)
+        return
+    for receipt in found:
+        click.echo(printable(f"{receipt['id']:5}  {head_of(receipt)}"))
+        for line in details_of(receipt):
+            click.echo(printable(f"       {line}"))
+
+
+COMMANDS: Final = (reload, receipts)
+"""To be added to the group ``config``."""
+
+
+def would_change(files: Files, state_dir: Path | None, as_json: bool) -> int:
+    """Tell what the file would change in the daemon, which tries it and changes nothing."""
+    reader = ConfigReader(files.config, env_file=files.env_file)
+    daemon = ControlClient(state_dir or reader.state_dir())
+    text = reader.path.read_bytes() if reader.path.exists() else None
+    receipt = daemon.request("POST", "/v1/config/validate", toml=text or None)
+    return _tell(receipt, "this is what a reload would come to", as_json)
+
+
+def head_of(receipt: Mapping[str, Any]) -> str:
+    """When an attempt was made, what caused it and how it ended."""
+    return f"{receipt['time']}  {receipt['trigger']:6}  {receipt['verdict']}"
+
+
+def details_of(receipt: Mapping[str, Any]) -> Iterator[str]:
+    """What an attempt changed, or why it was rejected, one thing per line."""
+    for change in receipt["changes"]:
+        shadow = change["shadowed_by"]
+        acts = f"acts: {change['acts']}" if shadow is None else f"no effect: shadowed by {shadow}"
+        yield f"{change['key']}: {_value(change['old'])} -> {_value(change['new'])} ({acts})"
+    for kind, names in receipt["tools"].items():
+        yield f"tools {kind}: {', '.join(names)}"
+    for change in receipt["restart_needed"]:
+        values = f"{_value(change['old'])} -> {_value(change['new'])}"
+        yield f"waits for a restart: {change['key']}: {values}"
+    for kind in ("errors", "warnings"):
+        yield from (f"{kind[:-1]}: {Problem(**problem)}" for problem in receipt[kind])
+
+
+def _tell(receipt: Mapping[str, Any], meaning: str, as_json: bool) -> int:
+    rejected = receipt["verdict"] == "rejected"
+    if as_json:
+        print_json(receipt)
+    else:
+        click.echo(f"{receipt['verdict']}: {meaning}")
+        for line in details_of(receipt):
+            click.echo(printable(line), err=rejected)
+    return exits.CONFIG if rejected else exits.OK
+
+
+def _value(value: object) -> str:
+    return "unset" if value is None else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,137 @@
+"""``keys``: makes, lists and removes the keys that let callers in, in the configuration file (NET-2)."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from session_runtime.app.reader import ConfigReader
+from session_runtime.cli.options import Files, file_options, json_option
+from session_runtime.cli.screen import print_json
+from session_runtime.config.edit import Edit, open_file, plan, write
+from session_runtime.config.http import HttpKey
+from session_runtime.config.keys import KeyPath
+from session_runtime.config.rewrite import rewritten
+from session_runtime.config.snapshot import ConfigSnapshot
+from session_runtime.config.written import REMOVED
+from session_runtime.errors import RequestError
+from session_runtime.registry.keyring import hash_of, new_key
+from session_runtime.spelling import hint
+from session_runtime.wire import printable
+
+_KEYS: KeyPath = ("http", "keys")
+_SHOWN_DIGITS = 8
+
+
+@click.group(name="keys")
+def command() -> None:
+    """Make, list and remove the keys that let callers in; see [http.keys]."""
+
+
+@command.command("add")
+@click.argument("name")
+@click.option("--role", "roles", metavar="NAME", multiple=True, help="May be repeated.")
+@click.option(
+    "--act-for", metavar="PATTERN", multiple=True, help="Users it may act for; may be repeated."
+)
+@click.option("--channel", metavar="NAME", help="Channel of the principal.")
+@click.option("--group", metavar="NAME", help="Group of the principal.")
+@click.option("--write", "to_file", is_flag=True, help="Add it to the configuration file.")
+@file_options
+@json_option
+def add_key(name: str, files: Files, to_file: bool, as_json: bool, **more: Any) -> None:
+    """Make a key for the principal NAME and print it, this once; the file gets its hash only.
+
+    Without --write, the lines to add to the file go to the error stream.
+    """
+    reader = _reader(files)
+    if name in reader().settings.http.keys:
+        raise RequestError(f"there is a key of {name!r} already: keys revoke it, or choose a name")
+    key = new_key()
+    entry = {"hash": hash_of(key), **_given(more)}
+    edit = _edit(reader, {(*_KEYS, name): entry})
+    if to_file:
+        write(edit)
+    if as_json:
+        print_json({"name": name, "key": key, "hash": entry["hash"], "written": to_file})
+        return
+    click.echo(key)
+    click.echo(_what_next(reader.path, name, entry, to_file), err=True)
+
+
+@command.command("list")
+@file_options
+@json_option
+def list_keys(files: Files, as_json: bool) -> None:
+    """List the principals with what they may be and do, and the beginning of each hash."""
+    keys = _reader(files)().settings.http.keys
+    listed = [_shown(name, key) for name, key in keys.items()]
+    if as_json:
+        print_json(listed)
+        return
+    width = max(map(len, keys), default=0)
+    for each in listed:
+        roles, act_for = (", ".join(each[part]) or "-" for part in ("roles", "act_for"))
+        line = f"{each['name']:{width}}  {each['hash']}  roles: {roles}  acts for: {act_for}"
+        click.echo(printable(line))
+    if not listed:
+        click.echo("there are no keys: this machine alone may call", err=True)
+
+
+@command.command("revoke")
+@click.argument("name")
+@file_options
+@json_option
+def revoke_key(name: str, files: Files, as_json: bool) -> None:
+    """Remove the key of the principal NAME from the configuration file."""
+    reader = _reader(files)
+    _expect_in_file(reader(), name)
+    write(_edit(reader, {(*_KEYS, name): REMOVED}))
+    if as_json:
+        print_json({"name": name, "written": True})
+        return
+    click.echo(printable(f"removed the key of {name} from {reader.path}"))
+
+
+def _reader(files: Files) -> ConfigReader:
+    return ConfigReader(files.config, env_file=files.env_file)
+
+
+def _edit(reader: ConfigReader, changes: Mapping[KeyPath, object]) -> Edit:
+    """Work out an edit of the file that makes a good configuration; raises as ``plan``."""
+    return plan(open_file(reader.path, may_be_absent=True), changes, reader)
+
+
+def _expect_in_file(snapshot: ConfigSnapshot, name: str) -> None:
+    keys = snapshot.settings.http.keys
+    if name not in keys:
+        way_out = hint(name, keys) or "keys list names all"
+        raise RequestError(f"there is no key of {name!r}; {way_out}")
+    origin = snapshot.provenance[(*_KEYS, name, "hash")][0].origin
+    if origin.kind != "config":
+        raise RequestError(f"the key of {name!r} is given by {origin}: remove it there")
+
+
+def _given(options: Mapping[str, Any]) -> dict[str, Any]:
+    values = {name: list(v) if isinstance(v, tuple) else v for name, v in options.items()}
+    return {name: value for name, value in values.items() if value}
+
+
+def _shown(name: str, key: HttpKey) -> dict[str, Any]:
+    return {
+        "name": name,
+        "roles": list(key.roles),
+        "act_for": list(key.act_for),
+        "channel": key.channel,
+        "group": key.group,
+        "hash": key.hash.removeprefix("sha256:")[:_SHOWN_DIGITS],
+    }
+
+
+def _what_next(file: Path, name: str, entry: Mapping[str, Any], to_file: bool) -> str:
+    kept = "the key is shown this once; keep it where the caller finds it"
+    if to_file:
+        return printable(f"{kept}\nits hash was added to {file}")
+    lines = rewritten("", {(*_KEYS, name): entry})
+    return printable(f"{kept}\nadd to {file}, or use --write:\n\n{lines.strip()}")

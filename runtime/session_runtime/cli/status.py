@@ -1,0 +1,69 @@
+"""``status``: how a running daemon is (INT-4)."""
+
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import click
+
+from session_runtime.cli import exits
+from session_runtime.cli.config_live import details_of, head_of
+from session_runtime.cli.daemon import daemon_options
+from session_runtime.cli.options import json_option
+from session_runtime.cli.screen import print_json
+from session_runtime.client.control import ControlClient
+from session_runtime.wire import printable
+
+
+@click.command(name="status", epilog=exits.TABLE)
+@daemon_options
+@json_option
+def command(daemon: ControlClient, as_json: bool) -> None:
+    """Show how the daemon is: what is in force, what runs, and what an operator should know."""
+    status = daemon.request("GET", "/v1/status")
+    if as_json:
+        print_json(status)
+        return
+    for line in (*_state(status), *_configuration(status), *_to_know(status)):
+        click.echo(printable(line))
+
+
+def _state(status: Mapping[str, Any]) -> Iterator[str]:
+    yield f"{status['name']} {status['version']}: {status['state']}, {status['asks']} asks run"
+    yield f"tools: {status['tools']}"
+    for each in status["generations"]:
+        force = "in force" if each["in_force"] else "until its asks end"
+        yield (
+            f"generation {each['generation']}: {force}, {each['asks']} asks,"
+            f" {each['age_s']:.0f} s old, digest {each['digest']}"
+        )
+
+
+def _configuration(status: Mapping[str, Any]) -> Iterator[str]:
+    config, watcher = status["config"], status["watcher"]
+    if config["in_force"]:
+        yield "configuration: what its sources say is in force"
+    else:
+        since = max(0.0, time.time() - config["rejected_since"])
+        yield f"configuration: its sources have been unusable for {since:.0f} s; the one before stays"
+    yield f"last attempt: {head_of(config['last_receipt'])}"
+    yield from (f"  {line}" for line in details_of(config["last_receipt"]))
+    if config["restart_needed"]:
+        yield f"waits for a restart: {', '.join(config['restart_needed'])}"
+    looks = (
+        "" if watcher["mode"] == "off" else f", all is looked at every {watcher['recheck_s']:g} s"
+    )
+    yield f"edits are noticed by: {watcher['mode']}{looks}"
+    yield from (f"warning: {warning}" for warning in watcher["warnings"])
+    if watcher["failure"] is not None:
+        yield f"warning: watching failed and goes on: {watcher['failure']}"
+
+
+def _to_know(status: Mapping[str, Any]) -> Iterator[str]:
+    for each in status["revocations"]:
+        reason = f" ({each['reason']})" if each["reason"] else ""
+        yield f"revoked: {each['pattern']}{reason}"
+    for bad in status["quarantined"]:
+        fate = "keeps its last good form" if bad["stale"] else "is left out"
+        yield f"tool {bad['name']} {fate}: {bad['place']}: {bad['reason']}"
+    yield from (f"warning: {warning}" for warning in status["warnings"])

@@ -1,0 +1,1 @@
+"""What speaks to a running daemon from outside its process."""

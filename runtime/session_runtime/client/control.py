@@ -1,0 +1,89 @@
+"""Speaks to the daemon of a state directory through its control socket (NET-4)."""
+
+import socket
+from pathlib import Path
+from typing import Any, Final
+
+import httpx2
+
+from session_runtime.errors import PermanentError, RequestError, TransientError
+
+SOCKET: Final = "control.sock"
+TIMEOUT_S: Final = 30.0
+
+_TOML: Final = "application/toml"
+_REJECTED: Final = 422
+"""The answer is a receipt of what could not be put into force."""
+_BASE_URL: Final = "http://localhost"
+
+
+class ControlClient:
+    """Asks the daemon that runs with ``state_dir``; blocks, at most ``timeout_s`` for each step."""
+
+    def __init__(self, state_dir: Path, timeout_s: float = TIMEOUT_S) -> None:
+        self._state_dir = state_dir
+        self._timeout_s = timeout_s
+
+    def request(
+        self, method: str, path: str, json: object = None, *, toml: bytes | None = None
+    ) -> dict[str, Any]:
+        """Send one request, with a body of JSON or TOML or none; give the JSON object of the answer.
+
+        Raises TransientError (``daemon.not_running``, ``daemon.no_answer``) and PermanentError
+        (``daemon.forbidden``, ``daemon.bad_answer``) if there is no usable answer. An error that the daemon
+        tells keeps its code; it is a RequestError if the request is to be changed.
+        """
+        path_of_socket = str(self._state_dir / SOCKET)
+        self._check_there(path_of_socket)
+        transport = httpx2.HTTPTransport(uds=path_of_socket)
+        try:
+            with httpx2.Client(
+                transport=transport, base_url=_BASE_URL, timeout=self._timeout_s, trust_env=False
+            ) as client:
+                headers = {} if toml is None else {"content-type": _TOML}
+                response = client.request(method, path, json=json, content=toml, headers=headers)
+        except httpx2.HTTPError as error:
+            raise TransientError(
+                f"the daemon did not answer {method} {path}: {str(error) or type(error).__name__}; "
+                "look at its log",
+                code="daemon.no_answer",
+            ) from error
+        return _content(response)
+
+    def _check_there(self, address: str) -> None:
+        """Connect once for nothing: the HTTP client does not tell why a socket cannot be opened."""
+        try:
+            with socket.socket(socket.AF_UNIX) as probe:
+                probe.settimeout(self._timeout_s)
+                probe.connect(address)
+        except PermissionError as error:
+            raise PermanentError(
+                f"{address} may not be opened by this user: run the command as the user of the daemon",
+                code="daemon.forbidden",
+            ) from error
+        except OSError as error:
+            raise TransientError(
+                f"no daemon runs with runtime.state_dir {self._state_dir}: start it, or name its "
+                "configuration by --config",
+                code="daemon.not_running",
+            ) from error
+
+
+def _content(response: httpx2.Response) -> dict[str, Any]:
+    try:
+        data = response.json()
+    except ValueError:
+        data = None
+    match data:
+        case {"error": {"code": str(code), "message": str(message), **more}} if response.is_error:
+            if response.is_client_error:
+                raise RequestError(message, code=code)
+            retryable = more.get("retryable") is True
+            raise (TransientError if retryable else PermanentError)(message, code=code)
+        case dict() if response.is_success or response.status_code == _REJECTED:
+            return data
+    raise PermanentError(
+        f"the daemon answered with status {response.status_code} and no JSON object: is it another "
+        "version than this command?",
+        code="daemon.bad_answer",
+    )

@@ -1,0 +1,288 @@
+"""Edits the configuration file: nothing is written before the whole of it is found to be good (REL-6).
+
+How the text changes is decided in ``rewrite``; what a good configuration is, in ``load``.
+"""
+
+import errno
+import os
+from codecs import BOM_UTF8
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from session_runtime.config.durable import Step, no_step, own_folder, replace_file
+from session_runtime.config.fingerprint import is_mount_point
+from session_runtime.config.json_value import MAX_DEPTH
+from session_runtime.config.keys import KeyPath, dotted, nearest, parse_dotted
+from session_runtime.config.origin import Origin
+from session_runtime.config.rewrite import rewritten
+from session_runtime.config.shape import NOTICES, OLD_NOTICES, leaves, node_at
+from session_runtime.config.snapshot import ConfigSnapshot
+from session_runtime.config.sources import parse_toml, read_at
+from session_runtime.config.written import REMOVED, Difference, differences, edited_keys, keys_of
+from session_runtime.errors import (
+    ConfigError,
+    PermanentError,
+    Problem,
+    RequestError,
+    TransientError,
+)
+
+Check = Callable[[bytes], ConfigSnapshot]
+"""Reads the configuration as it would be with this content in its file; raises ConfigError."""
+
+_ANY_WRITE: Final = 0o222
+_GIVEN: Final = Origin("explicit")
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigFile:
+    """A configuration file as it was read: the name it was given by, where it lies, what it holds.
+
+    ``content`` is None if there is no file.
+    """
+
+    name: Path
+    place: Path
+    content: bytes | None
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether there is nothing in it, or no file."""
+        return not (self.content or b"").removeprefix(BOM_UTF8).strip()
+
+    @property
+    def data(self) -> Mapping[str, object]:
+        """What it says; raises ConfigError if it cannot be understood."""
+        return {} if self.is_blank else parse_toml(self.name, self.content or b"").data
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """An edit that would make a good configuration; ``write`` puts it into the file.
+
+    ``warnings`` are those of the configuration that it makes.
+    """
+
+    file: ConfigFile
+    content: bytes
+    differences: tuple[Difference, ...]
+    warnings: tuple[Problem, ...]
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether the file holds it already, byte by byte."""
+        return self.content == self.file.content
+
+
+def set_values(
+    path: Path, values: Mapping[str, object], check: Check, step: Step = no_step
+) -> Edit:
+    """Give keys of the file ``path`` new values, or REMOVED, and leave all else as it is.
+
+    Keys are dotted. Raises what ``plan`` and ``write`` raise, with nothing changed.
+    """
+    edit = plan(open_file(path), keys(values), check)
+    write(edit, step)
+    return edit
+
+
+def keys(values: Mapping[str, object]) -> Mapping[KeyPath, object]:
+    """Read dotted keys; RequestError for what is none."""
+    found: dict[KeyPath, object] = {}
+    for key, value in values.items():
+        try:
+            found[parse_dotted(key)] = value
+        except ValueError:
+            raise RequestError(
+                f"{key!r} is not one dotted key; write it like models.main.base_url",
+                code="config.unknown_key",
+            ) from None
+    return found
+
+
+def open_file(path: Path, *, may_be_absent: bool = False) -> ConfigFile:
+    """Read a configuration file to edit it; raises ConfigError."""
+    try:
+        place = path.resolve()
+        file = ConfigFile(path, place, _content(place))
+    except (OSError, RuntimeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ConfigError([Problem(f"{path} cannot be read: {reason}", source=path.name)]) from None
+    if file.content is None and not may_be_absent:
+        message = f"there is no file {path}: session-runtime config init writes one to start with"
+        raise ConfigError([Problem(message, source=path.name)])
+    return file
+
+
+def _content(place: Path) -> bytes | None:
+    if place.exists() and not place.is_file():
+        raise OSError(errno.EINVAL, "it is no plain file")
+    try:
+        return place.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def plan(file: ConfigFile, changes: Mapping[KeyPath, object], check: Check) -> Edit:
+    """Work out an edit and see that it makes a good configuration; nothing is written.
+
+    Raises ConfigError for what is wrong with the file or would be, RequestError for a key that does
+    not exist or has no effect as another source gives it too (CFG-3b), PermanentError if the text
+    cannot be changed.
+    """
+    data = file.data
+    for path, value in changes.items():
+        _expect_toml(path, (*path, value), MAX_DEPTH)
+        _expect_key(path, value, data)
+    text = (file.content or b"").decode("utf-8")
+    content = rewritten(text, changes).encode("utf-8")
+    after = check(content)
+    new = ConfigFile(file.name, file.place, content).data
+    touched = [*changes, *edited_keys(data, new)]
+    gone = [path for path in touched if path not in keys_of(new)]
+    before = _checked(check, file.content) if gone else None
+    _expect_effect(touched, after, before)
+    return Edit(file, content, differences(data, new), after.warnings)
+
+
+def _expect_toml(path: KeyPath, value: object, depth: int) -> None:
+    """Refuse what no file can say; raises RequestError."""
+    match value:
+        case None:
+            raise RequestError(f"{dotted(path)}: TOML has no null: leave it out, or unset the key")
+        case str() if value.encode("utf-8", "ignore").decode() != value:
+            raise RequestError(f"{dotted(path)!a} is given what is not UTF-8")
+        case Mapping() | list() | tuple() if depth < 0:
+            raise RequestError(f"{dotted(path)}: is nested more than {MAX_DEPTH} levels deep")
+        case Mapping():
+            _expect_toml(path, [*value.keys(), *value.values()], depth)
+        case list() | tuple():
+            for item in value:
+                _expect_toml(path, item, depth - 1)
+
+
+def _expect_key(path: KeyPath, value: object, data: Mapping[str, object]) -> None:
+    if node_at(path) is not None:
+        return
+    if value is not REMOVED:
+        faults = [f"{fault.key}: {fault.message}" for fault in _unknown(path, value)]
+        raise RequestError("; ".join(faults), code="config.unknown_key")
+    there = keys_of(data)
+    if not any(each[: len(path)] == path for each in there):
+        close = nearest(dotted(path), map(dotted, [*there, *(key for key, _ in leaves(()))]))
+        hint = f"; did you mean {close}?" if close else ""
+        raise RequestError(f"no such key: {dotted(path)}{hint}", code="config.unknown_key")
+
+
+def _unknown(path: KeyPath, value: object) -> Sequence[Problem]:
+    """Say of the first part that is not known what may have been meant."""
+    while node_at(path[:-1]) is None:
+        path, value = path[:-1], {path[-1]: value}
+    return read_at(path, value, _GIVEN).problems
+
+
+def _checked(check: Check, content: bytes | None) -> ConfigSnapshot | None:
+    try:
+        return check(content) if content is not None else None
+    except ConfigError:
+        return None
+
+
+def _expect_effect(
+    touched: Iterable[KeyPath], after: ConfigSnapshot, before: ConfigSnapshot | None
+) -> None:
+    """Refuse an edit of keys that another source wins over: in the file, they have no effect."""
+    faults: list[str] = []
+    for path in dict.fromkeys(NOTICES if path == OLD_NOTICES else path for path in touched):
+        winner = _winner(after, path) or (_winner(before, path) if before is not None else None)
+        if winner is not None:
+            faults.append(f"{dotted(path)}: no effect: shadowed by {winner}")
+    if faults:
+        message = f"{'; '.join(faults)}; change it there, or leave it out there first"
+        raise RequestError(message, code="config.shadowed")
+
+
+def _winner(snapshot: ConfigSnapshot, path: KeyPath) -> Origin | None:
+    """Find the source that keeps what the file gives for a key from having any effect."""
+    given = [candidate.origin for candidate in snapshot.provenance.get(path, ())]
+    hidden = any(origin.kind == "config" for origin in given[1:])
+    return given[0] if hidden and given[0].kind != "config" else None
+
+
+def create(path: Path, content: str, step: Step = no_step) -> Path:
+    """Write a new configuration file, which only its owner may read; RequestError if there is one."""
+    file = open_file(path, may_be_absent=True)
+    if file.content is not None:
+        raise RequestError(
+            f"{file.place} exists and is left as it is: name another file", code="config.exists"
+        )
+    write(Edit(file, content.encode("utf-8"), (), ()), step)
+    return file.place
+
+
+def write(edit: Edit, step: Step = no_step) -> None:
+    """Put an edit into the file, all of it or nothing; owner, rights and links to it stay.
+
+    Raises PermanentError if the file cannot be replaced, TransientError if it was changed since it was
+    read. What changes nothing is not written.
+    """
+    if edit.changes_nothing:
+        return
+    place, before = edit.file.place, edit.file.content
+    try:
+        with own_folder(place.parent) as folder:
+            if edit.file.name.resolve() != place or _content(place) != before:
+                raise TransientError(
+                    f"{place} was changed meanwhile and is left as it is; try again",
+                    code="config.changed",
+                )
+            if before is not None:
+                expect_writable(place)
+            step("compared")
+            like = place if before is not None else None
+            replace_file(folder, place.name, edit.content, like=like, step=step)
+    except OSError as error:
+        if (refusal := _refusal(place, error)) is not None:
+            raise refusal from error
+        raise
+
+
+def expect_writable(place: Path) -> None:
+    """Refuse a file that must not, or cannot, be replaced as a whole; raises PermanentError."""
+    status = place.stat()
+    if not status.st_mode & _ANY_WRITE or not os.access(place, os.W_OK):
+        raise _read_only(f"{place} is read-only")
+    if not os.access(place.parent, os.W_OK | os.X_OK):
+        raise _read_only(f"{place.parent} is read-only, and an edit is a new file in it")
+    if is_mount_point(place):
+        raise _irreplaceable(f"{place} is itself a mount point")
+    if status.st_nlink > 1:
+        raise _irreplaceable(f"{place} has another name, a hard link")
+
+
+def _refusal(place: Path, error: OSError) -> PermanentError | None:
+    match error.errno:
+        case errno.EROFS | errno.EACCES | errno.EPERM:
+            return _read_only(f"{place} cannot be replaced ({error.strerror})")
+        case errno.EBUSY:
+            return _irreplaceable(f"{place} is itself a mount point")
+        case _:
+            return None
+
+
+def _read_only(what: str) -> PermanentError:
+    return PermanentError(
+        f"{what}: change it where it is made (an image, a ConfigMap, a management tool), or permit"
+        " writing",
+        code="config.read_only",
+    )
+
+
+def _irreplaceable(what: str) -> PermanentError:
+    return PermanentError(
+        f"{what}, so no other file can take its place, and writing into it could be cut off half-way:"
+        " edit what is behind it, or mount its folder instead",
+        code="config.in_place",
+    )

@@ -1,0 +1,191 @@
+"""Tells whether watched files changed, by their content; when to look is decided in ``watch`` (REL-5)."""
+
+import hashlib
+import os
+import stat
+import tomllib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from session_runtime.config.settings import Settings
+from session_runtime.config.snapshot import ConfigSnapshot
+
+MOUNTS: Final = Path("/proc/self/mountinfo")
+MAX_BYTES: Final = 16 * 1024 * 1024
+_IGNORED: Final = frozenset({"__pycache__"})
+_COUNTING: Final = (".py", ".json")
+_ABSENT: Final = "absent"
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What a configuration was read from: its file, other files with values, and folders of tools.
+
+    ``secrets`` are files whose content is a value, such as a key (CFG-4); ``others`` are files that the
+    configuration names, such as the prompt or a script.
+    """
+
+    config: Path
+    secrets: tuple[Path, ...] = ()
+    others: tuple[Path, ...] = ()
+    trees: tuple[Path, ...] = ()
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """All single files."""
+        return (self.config, *self.secrets, *self.others)
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """Equal as long as nothing that is watched changed; each part for one kind of source."""
+
+    config: str
+    secrets: str
+    others: str
+    trees: str
+
+
+def watched_by(config: Path, snapshot: ConfigSnapshot) -> Watched:
+    """What a snapshot depends on; ``config`` is its file, also where there is none yet."""
+    others = tuple(dict.fromkeys(_named_files(snapshot.settings)))
+    secrets = tuple(file for file in snapshot.files if file not in others)
+    return Watched(config.absolute(), secrets, others, snapshot.settings.handlers.paths)
+
+
+def _named_files(settings: Settings) -> Iterator[Path]:
+    if settings.ask.prompt_file is not None:
+        yield settings.ask.prompt_file
+    for profile in settings.models.values():
+        if profile.script is not None:
+            yield profile.script
+    for entry in settings.handlers.entries.values():
+        if entry.schema_ is not None:
+            yield entry.schema_
+
+
+def fingerprint(watched: Watched, trees: str | None = None) -> Fingerprint:
+    """Look at everything now; blocks for as long as reading takes.
+
+    ``trees`` is what an earlier look found of the folders of tools, if they are not to be looked at.
+    """
+    return Fingerprint(
+        _of_files((watched.config,)),
+        _of_files(watched.secrets),
+        _of_files(watched.others),
+        _of_trees(watched.trees) if trees is None else trees,
+    )
+
+
+def is_readable(config: Path) -> bool:
+    """Whether the file could be read as a whole: there, not blank, UTF-8 and TOML.
+
+    What is not may still be being written.
+    """
+    try:
+        text = config.read_bytes().decode("utf-8-sig")
+        tomllib.loads(text)
+    except (OSError, ValueError, RecursionError):
+        return False
+    return bool(text.strip())
+
+
+def places_of(files: Iterable[Path]) -> tuple[Path, ...]:
+    """Where a change of these files shows: they themselves, and the links on the way to them."""
+    return tuple(dict.fromkeys(step for file in files for step in _steps(file)))
+
+
+def counts_in_tree(path: str, trees: Iterable[Path]) -> bool:
+    """Whether what happened to this path, below a folder of tools, could make a tool another one."""
+    tree = next((str(tree) for tree in trees if path.startswith(str(tree))), "")
+    inside = path.removeprefix(tree).split("/")
+    if any(part.startswith(".") or part in _IGNORED for part in inside):
+        return False
+    return "." not in inside[-1] or inside[-1].endswith(_COUNTING)
+
+
+def is_mount_point(file: Path) -> bool:
+    """Whether the file itself is mounted here, so that renames outside can never be seen (REL-5)."""
+    try:
+        lines = MOUNTS.read_text("utf-8", "surrogateescape").splitlines()
+    except OSError:
+        return False
+    place = str(file.resolve())
+    return any(_unescaped(line.split(" ")[4]) == place for line in lines if line.count(" ") > 4)
+
+
+def _unescaped(field: str) -> str:
+    for char in " \t\n\\":
+        field = field.replace(f"\\{ord(char):03o}", char)
+    return field
+
+
+def _steps(file: Path, most: int = 40) -> Iterator[Path]:
+    """The file, and what each link on the way to its content stands for, folders included."""
+    pending: list[Path] = [file]
+    seen: set[Path] = set()
+    while pending and len(seen) < most:
+        step = pending.pop()
+        if step in seen:
+            continue
+        seen.add(step)
+        yield step
+        for each in (step, *step.parents):
+            if each.is_symlink():
+                target = each.parent / each.readlink()
+                pending.append(target / step.relative_to(each))
+                yield each
+
+
+def _of_files(files: Iterable[Path]) -> str:
+    return " ".join(map(_of_file, files))
+
+
+def _of_file(file: Path) -> str:
+    """Content and the times at which it was saved: saving the same again counts as an edit."""
+    try:
+        with file.open("rb") as opened:
+            fact = os.fstat(opened.fileno())
+            if not stat.S_ISREG(fact.st_mode):
+                return "no file"
+            content = hashlib.blake2b(opened.read(MAX_BYTES), digest_size=16).hexdigest()
+            return f"{content}:{fact.st_ino}:{fact.st_mtime_ns}"
+    except FileNotFoundError:
+        return _ABSENT
+    except OSError as error:
+        return f"unreadable: {error.errno}"
+
+
+def _of_trees(trees: Iterable[Path]) -> str:
+    hasher = hashlib.blake2b(digest_size=16)
+    for tree in trees:
+        hasher.update(os.fsencode(tree) + b"\0")
+        for line in _lines(str(tree)):
+            hasher.update(line)
+    return hasher.hexdigest()
+
+
+def _lines(folder: str, depth: int = 0) -> Iterator[bytes]:
+    """What could make a tool another one: files that count, with stamps that nobody can set."""
+    try:
+        with os.scandir(folder) as entries:
+            found = sorted(entries, key=lambda entry: entry.name)
+    except OSError as error:
+        yield f"unreadable: {error.errno}".encode()
+        return
+    for entry in found:
+        if entry.name in _IGNORED or entry.name.startswith("."):
+            continue
+        try:
+            if entry.is_dir():
+                if depth < 2:
+                    yield os.fsencode(entry.path)
+                    yield from _lines(entry.path, depth + 1)
+            elif entry.name.endswith(_COUNTING):
+                fact = entry.stat()
+                yield os.fsencode(entry.path)
+                yield f"{fact.st_ino}:{fact.st_size}:{fact.st_mtime_ns}:{fact.st_ctime_ns}".encode()
+        except OSError as error:
+            yield f"unreadable: {error.errno}".encode()

@@ -1,0 +1,112 @@
+"""The section [http]: the HTTP door, and the keys of those who may use it (NET-2).
+
+What a key's owner may do is decided in ``registry``.
+"""
+
+import ipaddress
+import re
+from collections.abc import Mapping
+from typing import Annotated, Final
+
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
+
+from session_runtime.config.section import Count, Name, Section, key, read_only, table, unshown
+
+KEY_SHAPE: Final = re.compile(r"sr_[A-Za-z0-9_-]{40,}")
+"""What a key looks like anywhere in a text, for whoever has to keep it out."""
+
+_MIB: Final = 1024 * 1024
+_HASH: Final = re.compile(r"sha256:[0-9a-f]{64}")
+_PRINCIPAL: Final = re.compile(r"[\w.@-]{1,64}")
+
+
+def _can_own_a_key(name: str) -> str:
+    if not _PRINCIPAL.fullmatch(name):
+        raise ValueError("cannot own a key: use up to 64 letters, digits, _, -, . and @")
+    return name
+
+
+PrincipalName = Annotated[str, AfterValidator(_can_own_a_key)]
+
+
+class HttpKey(Section):
+    """The key of one principal: who sends it may do what the principal may, whomever it acts for."""
+
+    hash: str = key(
+        None,
+        'The key\'s SHA-256, as "sha256:" and 64 hexadecimal digits; the key itself stands nowhere.'
+        " `session-runtime keys add` makes both.",
+    )
+    roles: tuple[Name, ...] = key(
+        (), "Roles of the principal; admin lets it see and change what concerns the daemon itself."
+    )
+    act_for: tuple[Name, ...] = key(
+        (), "Patterns of the users that it may act for; without any it speaks for itself only."
+    )
+    channel: Name | None = key(None, "Channel of the principal; unset: unknown.")
+    group: Name | None = key(None, "Group of the principal; unset: unknown.")
+
+    @field_validator("hash", mode="before")
+    @classmethod
+    def _is_a_hash(cls, given: object) -> object:
+        if given is None:
+            raise ValueError("is missing: session-runtime keys add NAME makes a key and its hash")
+        if not isinstance(given, str) or not _HASH.fullmatch(given):
+            raise unshown(
+                'must be "sha256:" and 64 hexadecimal digits in small letters; what was given is not'
+                " repeated, as it may be the key itself: session-runtime keys add NAME makes both"
+            )
+        return given
+
+
+class HttpSettings(Section):
+    """The HTTP door."""
+
+    keys: Annotated[Mapping[PrincipalName, HttpKey], AfterValidator(read_only)] = table(
+        "Who may call, each under a name of your choice."
+    )
+    host: Name = key(
+        "127.0.0.1",
+        "The address to listen on. Without keys it must be a loopback address, as every caller is"
+        " admin then.",
+        acts="restart",
+    )
+    port: Annotated[int, Field(ge=0, le=65535)] = key(
+        8040, "The port to listen on; 0 takes any free one.", acts="restart"
+    )
+    max_body_bytes: Count = key(
+        10 * _MIB, "The largest request body that is read, in bytes.", acts="restart"
+    )
+
+    @field_validator("keys")
+    @classmethod
+    def _one_owner_each(cls, keys: Mapping[str, HttpKey]) -> Mapping[str, HttpKey]:
+        owners: dict[str, str] = {}
+        for name, each in keys.items():
+            other = owners.setdefault(each.hash, name)
+            if other != name:
+                raise ValueError(
+                    f"{other} and {name} have the same hash: give each a key of its own"
+                )
+        return keys
+
+    @field_validator("host")
+    @classmethod
+    def _loopback_without_keys(cls, host: str, info: ValidationInfo) -> str:
+        keys_are_good = "keys" in info.data
+        if keys_are_good and not info.data["keys"] and not is_loopback(host):
+            raise ValueError(
+                "callers need no key, so only a loopback address is allowed:"
+                " 127.0.0.1, ::1 or localhost; for others, set keys: session-runtime keys add NAME"
+            )
+        return host
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a name or address, without brackets and port, means this machine and no other."""
+    if host.casefold() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

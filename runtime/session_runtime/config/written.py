@@ -1,0 +1,262 @@
+"""What a configuration file says, as plain data: with its secrets masked, and what differs in another.
+
+What it comes to together with variables and defaults is decided in ``load``.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date, time
+from enum import Enum
+from typing import Final
+
+from session_runtime.config.keys import KeyPath, dotted, sounds_secret
+from session_runtime.config.origin import MASK
+from session_runtime.config.secrets import is_reference, masked_address
+from session_runtime.config.section import Acts
+from session_runtime.config.shape import SHAPE, Branch, Leaf, Names, Node, child, node_at
+
+
+class _Removed(Enum):
+    REMOVED = "removed"
+
+
+REMOVED: Final = _Removed.REMOVED
+"""Stands for: the key, or the whole table, is not in the file."""
+
+_TOLD_TO_MODELS: KeyPath = ("handlers", "entries")
+"""Holds no secret, whatever the parameters of a tool are called."""
+
+Steps = tuple[str | int, ...]
+"""The way to a value: names of keys, and positions in lists."""
+
+Show = Callable[[Steps, object, bool], object]
+"""Gives what to write instead of a value: of a secret, or (False) of a text that may hold one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One key that two files give differently, with secrets masked; None where it is not in a file.
+
+    The names of a table whose order matters are listed under its key if they come in another order.
+    ``acts`` is when an edit takes effect, None for what is no key of this version.
+    """
+
+    key: str
+    old: object
+    new: object
+    acts: Acts | None
+
+
+def masked(data: Mapping[str, object]) -> dict[str, object]:
+    """Copy what a file says, with a mask for every secret that is written out in it (CFG-4b).
+
+    References (``env:NAME``, ``file:/path``) stay. Where a key may hold anything, and where there is
+    no such key, what stands under a name that sounds secret is masked; of an address, what its query
+    keeps secret.
+    """
+    return _table(data, SHAPE, (), _mask)
+
+
+def _mask(steps: Steps, value: object, secret: bool) -> object:
+    del steps
+    return MASK if secret else masked_address(str(value))
+
+
+def with_secrets(
+    data: Mapping[str, object], now: Mapping[str, object]
+) -> tuple[dict[str, object], tuple[KeyPath, ...]]:
+    """Copy masked ``data``, with what is ``now`` in the place of each mask (CFG-4b).
+
+    Gives also the keys that have nothing there now; their masks stay.
+    """
+    missing: list[KeyPath] = []
+
+    def unmask(steps: Steps, value: object, secret: bool) -> object:
+        if not (value == MASK if secret else _is_masked_address(str(value))):
+            return value
+        kept = value_at(now, steps)
+        if isinstance(kept, str) and (secret or masked_address(kept) == value):
+            return kept
+        missing.append(tuple(step for step in steps if isinstance(step, str)))
+        return value
+
+    return _table(data, SHAPE, (), unmask), tuple(dict.fromkeys(missing))
+
+
+def differences(old: Mapping[str, object], new: Mapping[str, object]) -> tuple[Difference, ...]:
+    """List every key that differs, in the order of ``new``, then what only ``old`` has.
+
+    Another secret in the same place is a difference whose two values look alike.
+    """
+    before, after = keys_of(masked(old)), keys_of(masked(new))
+    edited = (
+        Difference(dotted(path), _json(before.get(path)), _json(after.get(path)), _acts(path))
+        for path in edited_keys(old, new)
+    )
+    names_before, names_after = orders(old), orders(new)
+    moved = (
+        Difference(dotted(path), names_before[path], names, None)
+        for path, names in names_after.items()
+        if in_another_order(names_before.get(path, ()), names)
+    )
+    return (*edited, *moved)
+
+
+def value_at(data: Mapping[str, object], steps: Steps) -> object:
+    """Give what is at the end of the steps; REMOVED if there is nothing."""
+    value: object = data
+    for step in steps:
+        match value, step:
+            case Mapping(), str() if step in value:
+                value = value[step]
+            case list(), int() if step < len(value):
+                value = value[step]
+            case _:
+                return REMOVED
+    return value
+
+
+def with_value(data: Mapping[str, object], path: KeyPath, value: object) -> Mapping[str, object]:
+    """Give ``data`` with another value at ``path``, or without any (REMOVED); others keep their order."""
+    name, rest = path[0], path[1:]
+    if value is REMOVED and name not in data:
+        return data
+    if rest:
+        inner = data.get(name)
+        value = with_value(inner if isinstance(inner, Mapping) else {}, rest, value)
+    if value is REMOVED:
+        return {other: inner for other, inner in data.items() if other != name}
+    return {**data, name: value}
+
+
+def edited_keys(old: Mapping[str, object], new: Mapping[str, object]) -> tuple[KeyPath, ...]:
+    """List every key that differs, in the order of ``new``, then what only ``old`` has."""
+    before, after = keys_of(old), keys_of(new)
+    every = dict.fromkeys((*after, *before))
+    return tuple(path for path in every if not same(before.get(path), after.get(path)))
+
+
+def in_another_order(old: Iterable[str], new: Iterable[str]) -> bool:
+    """Whether the names that both have come in another order."""
+    before, after = list(old), list(new)
+    return [name for name in before if name in after] != [name for name in after if name in before]
+
+
+def orders(data: Mapping[str, object]) -> Mapping[KeyPath, list[str]]:
+    """List the names in each table whose order matters, such as that of the model profiles."""
+    return dict(_names(data, SHAPE, ()))
+
+
+def alike(one: Mapping[str, object], other: Mapping[str, object]) -> bool:
+    """Whether two files say the same, in another order perhaps where that does not matter."""
+    names = (
+        {path: found for path, found in orders(each).items() if found} for each in (one, other)
+    )
+    return same(dict(keys_of(one)), dict(keys_of(other))) and next(names) == next(names)
+
+
+def same(one: object, other: object) -> bool:
+    """Whether two values are the same in a file, where 1, 1.0 and true are three."""
+    match one, other:
+        case dict(), dict():
+            return one.keys() == other.keys() and all(same(one[name], other[name]) for name in one)
+        case list(), list():
+            return len(one) == len(other) and all(map(same, one, other))
+        case _:
+            return type(one) is type(other) and repr(one) == repr(other)
+
+
+def _table(
+    value: Mapping[str, object], node: Node | None, path: Steps, show: Show
+) -> dict[str, object]:
+    return {
+        name: _copied(inner, None if node is None else child(node, name), (*path, name), show)
+        for name, inner in value.items()
+    }
+
+
+def _copied(value: object, node: Node | None, path: Steps, show: Show) -> object:
+    match node, value:
+        case (Branch() | Names(), Mapping()):
+            return _table(value, node, path, show)
+        case (Leaf(anything=False), list()):
+            return [_copied(item, node, (*path, at), show) for at, item in enumerate(value)]
+        case (Leaf(secret=True), _):
+            stays = value == "" or (isinstance(value, str) and is_reference(value))
+            return value if stays else show(path, value, True)
+        case (Leaf(anything=False), _):
+            return show(path, value, False) if isinstance(value, str) else value
+        case _:
+            return _by_name(value, path, show, secret=_sounds_secret(path))
+
+
+def _sounds_secret(path: Steps) -> bool:
+    return path[: len(_TOLD_TO_MODELS)] != _TOLD_TO_MODELS and sounds_secret(str(path[-1]))
+
+
+def _by_name(value: object, path: Steps, show: Show, *, secret: bool) -> object:
+    match value:
+        case Mapping():
+            steps = ((name, inner, (*path, name)) for name, inner in value.items())
+            return {
+                name: _by_name(inner, way, show, secret=secret or _sounds_secret(way))
+                for name, inner, way in steps
+            }
+        case list():
+            return [
+                _by_name(item, (*path, at), show, secret=secret) for at, item in enumerate(value)
+            ]
+        case str() if value:
+            return show(path, value, secret)
+        case _:
+            return value
+
+
+def _is_masked_address(text: str) -> bool:
+    return MASK in text.partition("?")[2] and masked_address(text) == text
+
+
+def keys_of(data: Mapping[str, object]) -> Mapping[KeyPath, object]:
+    """Lay out what a file says by key; an entry of a table that has no keys is ``{}``."""
+    return dict(_keys(data, SHAPE, (), entry=False))
+
+
+def _keys(
+    value: object, node: Node | None, path: KeyPath, *, entry: bool
+) -> Iterator[tuple[KeyPath, object]]:
+    if not isinstance(node, Branch | Names) or not isinstance(value, Mapping):
+        yield path, value
+        return
+    inside = [
+        found
+        for name, inner in value.items()
+        for found in _keys(inner, child(node, name), (*path, name), entry=isinstance(node, Names))
+    ]
+    yield from inside or ([(path, {})] if entry else [])
+
+
+def _names(value: object, node: Node | None, path: KeyPath) -> Iterator[tuple[KeyPath, list[str]]]:
+    match node, value:
+        case (Branch() | Names(), Mapping()):
+            if isinstance(node, Names) and not isinstance(node.item, Leaf):
+                yield path, list(value)
+            for name, inner in value.items():
+                yield from _names(inner, child(node, name), (*path, name))
+
+
+def _json(value: object) -> object:
+    """Give dates and times, which no key may hold, as texts."""
+    match value:
+        case dict():
+            return {name: _json(inner) for name, inner in value.items()}
+        case list():
+            return [_json(item) for item in value]
+        case date() | time():
+            return value.isoformat()
+        case _:
+            return value
+
+
+def _acts(path: KeyPath) -> Acts | None:
+    node = node_at(path)
+    return node.acts if isinstance(node, Leaf) else None

@@ -1,0 +1,70 @@
+"""The keys of one configuration and whom each lets in (NET-2); where a key is looked for is up to doors."""
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from session_runtime.config.http import HttpKey
+from session_runtime.registry.patterns import Patterns
+from session_runtime.types import Identity, Principal
+
+ADMIN: Final = "admin"
+"""The role of those who may see and change what concerns the daemon itself."""
+
+_PREFIX: Final = "sr_"
+_SECRET_BYTES: Final = 32
+_ALGORITHM: Final = "sha256:"
+
+
+@dataclass(frozen=True, slots=True)
+class Keyring:
+    """The digests of all keys, each with the principal that it belongs to; false without a key."""
+
+    owners: tuple[tuple[bytes, Principal], ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.owners)
+
+    def owner(self, key: bytes) -> Principal | None:
+        """The principal of a key, None for one that is not known.
+
+        It takes the same time for every key: all digests are compared, each in constant time.
+        """
+        digest = hashlib.sha256(key).digest()
+        found = None
+        for known, principal in self.owners:
+            if hmac.compare_digest(known, digest):
+                found = principal
+        return found
+
+
+def open_keyring(keys: Mapping[str, HttpKey]) -> Keyring:
+    """Make [http.keys] ready for use."""
+    return Keyring(tuple((_digest(key.hash), _principal(name, key)) for name, key in keys.items()))
+
+
+def new_key() -> str:
+    """A key that nobody can guess: 256 random bits, so that a plain hash of it keeps it secret."""
+    return _PREFIX + secrets.token_urlsafe(_SECRET_BYTES)
+
+
+def hash_of(key: str) -> str:
+    """What the configuration holds of a key."""
+    return _ALGORITHM + hashlib.sha256(key.encode()).hexdigest()
+
+
+def _digest(written: str) -> bytes:
+    return bytes.fromhex(written.removeprefix(_ALGORITHM))
+
+
+def _principal(name: str, key: HttpKey) -> Principal:
+    roles = frozenset(key.roles)
+    return Principal(
+        name,
+        Identity(name, roles, key.channel, key.group),
+        Patterns(key.act_for),
+        ADMIN in roles,
+    )

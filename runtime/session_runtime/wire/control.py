@@ -1,0 +1,27 @@
+"""JSON of what operators ask of a running daemon: what runs, and what to take away (REL-9)."""
+
+from dataclasses import asdict
+from typing import Any, Final
+
+from session_runtime.types import RunningAsk
+from session_runtime.wire.fields import Fields, raise_if_any
+
+_REVOKE_FIELDS: Final = ("pattern", "reason")
+
+
+def running_to_json(ask: RunningAsk) -> dict[str, Any]:
+    """One running ask; its age to the millisecond."""
+    return {**asdict(ask), "age_s": round(ask.age_s, 3)}
+
+
+def revoke_from_json(data: object) -> tuple[str, str]:
+    """Read a pattern and a reason; raises RequestError that lists every problem."""
+    problems: list[str] = []
+    fields = Fields(data, "", problems)
+    fields.refuse_unknown(_REVOKE_FIELDS)
+    pattern = fields.text("pattern", blank=False)
+    if pattern is None and not problems:
+        fields.complain("pattern", "is missing; name a tool, or a pattern such as files.*")
+    reason = fields.text("reason")
+    raise_if_any(problems)
+    return pattern or "", reason or ""

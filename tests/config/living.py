@@ -1,0 +1,126 @@
+"""A live configuration over a folder, with a builder that only notes what it was given."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from session_runtime.app.reader import ConfigReader
+from session_runtime.config.live import LiveConfig, News
+from session_runtime.config.load import ConfigSnapshot
+from session_runtime.config.receipt import Receipt, Trigger
+from session_runtime.config.watch import Mode, Watcher
+from session_runtime.errors import ConfigError, Problem
+from session_runtime.types import NOTHING
+
+WAIT_S = 20.0
+
+
+@dataclass
+class NoteTaker:
+    """Builds nothing; ``gate`` holds up every preparation until it is set."""
+
+    committed: list[ConfigSnapshot] = field(default_factory=list)
+    aborted: list[ConfigSnapshot] = field(default_factory=list)
+    prepared: int = 0
+    refuses: str | None = None
+    gate: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self.gate.set()
+
+    async def prepare(self, snapshot: ConfigSnapshot) -> "Note":
+        self.prepared += 1
+        await self.gate.wait()
+        if self.refuses is not None:
+            raise ConfigError([Problem(self.refuses)])
+        return Note(self, snapshot)
+
+
+@dataclass
+class Note:
+    taker: NoteTaker
+    snapshot: ConfigSnapshot
+
+    @property
+    def news(self) -> News:
+        before = self.taker.committed[-1] if self.taker.committed else None
+        return News(self.snapshot.digest, _essence(self.snapshot) == _essence(before))
+
+    def commit(self) -> int:
+        self.taker.committed.append(self.snapshot)
+        return len(self.taker.committed)
+
+    async def abort(self) -> None:
+        self.taker.aborted.append(self.snapshot)
+
+
+def _essence(snapshot: ConfigSnapshot | None) -> object:
+    return snapshot and (snapshot.settings, snapshot.system_prompt)
+
+
+class Live(LiveConfig):
+    """A live configuration whose receipts can be waited for."""
+
+    def __init__(self, read: ConfigReader, builder: NoteTaker) -> None:
+        super().__init__(read, builder)
+        self.told: asyncio.Queue[Receipt] = asyncio.Queue()
+
+    async def reload(self, trigger: Trigger) -> Receipt:
+        receipt = await super().reload(trigger)
+        self.told.put_nowait(receipt)
+        return receipt
+
+    async def next_receipt(self) -> Receipt:
+        async with asyncio.timeout(WAIT_S):
+            return await self.told.get()
+
+    async def until(self, verdict: str) -> Receipt:
+        """The first receipt of this verdict from now on."""
+        while (receipt := await self.next_receipt()).verdict != verdict:
+            pass
+        return receipt
+
+    async def in_force(self, results: int) -> Receipt:
+        """The receipt after which tool_search_max_results is this; a later one counts too."""
+        receipt = await self.next_receipt()
+        while self.snapshot.settings.skills.tool_search_max_results != results:
+            receipt = await self.next_receipt()
+        return receipt
+
+
+@dataclass
+class Place:
+    """A folder with a configuration file and what lives of it."""
+
+    file: Path
+    live: Live
+    builder: NoteTaker
+    watcher: Watcher
+
+
+def results(number: int, more: str = "") -> str:
+    """A configuration that is told from others by one number."""
+    return f"{more}[skills]\ntool_search_max_results = {number}\n"
+
+
+@asynccontextmanager
+async def living(
+    file: Path,
+    env: Mapping[str, str] = NOTHING,
+    *,
+    named: bool = True,
+    mode: Mode = "off",
+    recheck_s: float = 60.0,
+) -> AsyncIterator[Place]:
+    """Start from what is in ``file``; watched only if ``mode`` says how.
+
+    If it is not ``named``, it has to be ``config.toml`` in the working directory.
+    """
+    read, builder = ConfigReader(file if named else None, env), NoteTaker()
+    live = Live(read, builder)
+    await live.start(read())
+    watcher = Watcher(live, file, mode, recheck_s)
+    async with watcher.running():
+        yield Place(file, live, builder, watcher)

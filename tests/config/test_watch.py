@@ -1,0 +1,357 @@
+"""Edits are noticed however they are saved, on a real file system."""
+
+import asyncio
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from session_runtime.config import watch
+from session_runtime.config.fingerprint import counts_in_tree
+from session_runtime.config.watch import Mode
+from tests.config.living import Place, living, results
+
+Save = Callable[[Path, str], None]
+pytestmark = pytest.mark.requirement("REL-5")
+
+
+def in_place(file: Path, text: str) -> None:
+    file.write_text(text)
+
+
+def in_pieces(file: Path, text: str) -> None:
+    with file.open("w") as opened:
+        for char in text:
+            opened.write(char)
+            opened.flush()
+            os.fsync(opened.fileno())
+
+
+def by_rename(file: Path, text: str) -> None:
+    new = file.with_suffix(".new")
+    new.write_text(text)
+    new.replace(file)
+
+
+def as_vim_does(file: Path, text: str) -> None:
+    backup = file.with_name(file.name + "~")
+    file.rename(backup)
+    file.write_text(text)
+    backup.unlink()
+
+
+def deleted_and_made_again(file: Path, text: str) -> None:
+    file.unlink()
+    file.write_text(text)
+
+
+def by_hard_link(file: Path, text: str) -> None:
+    other = file.with_name("other")
+    other.write_text(text)
+    file.unlink()
+    os.link(other, file)
+    other.unlink()
+
+
+def with_byte_order_mark(file: Path, text: str) -> None:
+    file.write_bytes(b"\xef\xbb\xbf" + text.encode())
+
+
+def with_windows_lines(file: Path, text: str) -> None:
+    file.write_bytes(text.replace("\n", "\r\n").encode())
+
+
+def of_the_same_size_and_time(file: Path, text: str) -> None:
+    fact = file.stat()
+    file.write_text(text.ljust(fact.st_size, "\n"))
+    os.utime(file, ns=(fact.st_atime_ns, fact.st_mtime_ns))
+    assert (file.stat().st_size, file.stat().st_mtime_ns) == (fact.st_size, fact.st_mtime_ns)
+
+
+STYLES = (
+    in_place,
+    in_pieces,
+    by_rename,
+    as_vim_does,
+    deleted_and_made_again,
+    by_hard_link,
+    with_byte_order_mark,
+    with_windows_lines,
+    of_the_same_size_and_time,
+)
+
+
+@pytest.mark.parametrize("mode", ["events", "polling"])
+@pytest.mark.parametrize("save", STYLES, ids=lambda save: save.__name__)
+async def test_each_save_of_this_style_takes_effect(save: Save, mode: Mode, tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(results(1))
+    recheck_s = 60.0 if mode == "events" else 0.02
+    async with living(file, mode=mode, recheck_s=recheck_s) as place:
+        await watching(place, mode)
+        for number in (2, 3, 4):
+            save(file, results(number))
+            receipt = await place.live.in_force(number)
+            assert receipt.trigger == "watch"
+
+
+async def test_styles_may_follow_one_another(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(results(1))
+    async with living(file, mode="events") as place:
+        await watching(place)
+        for number, save in enumerate((in_place, by_rename, in_place, by_rename, as_vim_does), 2):
+            save(file, results(number))
+            await place.live.in_force(number)
+
+
+async def test_a_mounted_folder_that_is_swapped_by_a_link_is_followed(tmp_path: Path) -> None:
+    def version(name: str, number: int) -> None:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.toml").write_text(results(number))
+        (tmp_path / "..data_tmp").symlink_to(name)
+        (tmp_path / "..data_tmp").rename(tmp_path / "..data")
+
+    version("..v1", 1)
+    file = tmp_path / "config.toml"
+    file.symlink_to("..data/config.toml")
+    async with living(file, mode="events") as place:
+        await watching(place)
+        for number in (2, 3):
+            version(f"..v{number}", number)
+            (tmp_path / f"..v{number - 1}" / "config.toml").unlink()
+            (tmp_path / f"..v{number - 1}").rmdir()
+            await place.live.in_force(number)
+        file.resolve().write_text(results(4))
+        await place.live.in_force(4)
+
+
+async def test_a_file_behind_a_link_to_another_folder_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "here").mkdir()
+    (tmp_path / "there").mkdir()
+    real = tmp_path / "there" / "real.toml"
+    real.write_text(results(1))
+    file = tmp_path / "here" / "config.toml"
+    file.symlink_to(real)
+    async with living(file, mode="events") as place:
+        await watching(place)
+        by_rename(real, results(2))
+        await place.live.in_force(2)
+
+
+async def test_a_folder_that_is_replaced_as_a_whole_is_followed(tmp_path: Path) -> None:
+    folder = tmp_path / "etc"
+    folder.mkdir()
+    file = folder / "config.toml"
+    file.write_text(results(1))
+    async with living(file, mode="events", recheck_s=0.05) as place:
+        await watching(place)
+        folder.rename(tmp_path / "old")
+        folder.mkdir()
+        file.write_text(results(2))
+        await place.live.in_force(2)
+        in_place(file, results(3))
+        await place.live.in_force(3)
+
+
+@pytest.mark.requirement("REL-2")
+async def test_a_file_that_is_emptied_before_it_is_written_never_means_defaults(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(results(1))
+    async with living(file, mode="events") as place:
+        await watching(place)
+        with file.open("w") as opened:
+            await looked_again(place)
+            opened.write(results(2))
+        assert (await place.live.in_force(2)).verdict == "applied"
+        assert [each.verdict for each in place.live.receipts.newest()] == ["applied", "applied"]
+
+
+@pytest.mark.requirement("REL-2")
+async def test_a_file_that_stays_empty_is_rejected_in_the_end(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(results(1))
+    async with living(file, mode="events") as place:
+        await watching(place)
+        file.write_text("")
+        receipt = await place.live.until("rejected")
+        assert "is empty" in str(receipt.errors[0])
+
+
+@pytest.mark.requirement("CFG-4b")
+async def test_a_rotated_secret_file_reaches_the_next_ask(tmp_path: Path) -> None:
+    secret = tmp_path / "secrets" / "key"
+    secret.parent.mkdir()
+    secret.write_text("first")
+    file = tmp_path / "config.toml"
+    file.write_text(
+        f'[runtime]\nsecret_sources = ["file:{secret.parent}"]\n[models.m]\nmodel = "x"\n'
+        f'base_url = "http://127.0.0.1:9/v1"\napi_key = "file:{secret}"\n'
+    )
+    async with living(file, mode="events") as place:
+        await watching(place)
+        by_rename(secret, "second")
+        receipt = await place.live.until("applied")
+        key = place.live.snapshot.settings.models["m"].api_key
+    assert (receipt.trigger, key and key.get_secret_value()) == ("secret", "second")
+
+
+@pytest.mark.requirement("ASK-2b")
+async def test_a_new_text_in_the_prompt_file_reaches_the_next_ask(tmp_path: Path) -> None:
+    prompt = tmp_path / "prompt.md"
+    prompt.write_text("old")
+    file = tmp_path / "config.toml"
+    file.write_text('[ask]\nprompt_file = "prompt.md"\n')
+    async with living(file, mode="events") as place:
+        await watching(place)
+        prompt.write_text("new")
+        await place.live.until("applied")
+        assert place.live.snapshot.system_prompt == "new"
+
+
+async def test_a_rejected_edit_is_tried_again_when_what_it_lacked_is_there(tmp_path: Path) -> None:
+    file, secret = tmp_path / "config.toml", tmp_path / "elsewhere" / "key"
+    file.write_text(results(1))
+    async with living(file, mode="events", recheck_s=0.05) as place:
+        await watching(place)
+        file.write_text(
+            f'[runtime]\nsecret_sources = ["file:{secret.parent}"]\n[models.m]\nmodel = "x"\n'
+            f'base_url = "http://127.0.0.1:9/v1"\napi_key = "file:{secret}"\n'
+        )
+        await place.live.until("rejected")
+        secret.parent.mkdir()
+        secret.write_text("late")
+        assert (await place.live.next_receipt()).verdict == "applied"
+
+
+async def test_a_rejected_edit_that_stays_as_it_is_leaves_one_receipt(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(results(1))
+    async with living(file, mode="polling", recheck_s=0.001) as place:
+        file.write_text(results(0))
+        await place.live.until("rejected")
+        for _ in range(5):
+            await looked_again(place)
+        assert len(place.live.receipts.newest()) == 2
+
+
+async def test_a_watcher_that_fails_says_so_and_starts_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    file, failed = tmp_path / "config.toml", asyncio.Event()
+    file.write_text(results(1))
+    works = watch.awatch
+
+    def broken(*paths: Path, **options: object) -> object:
+        failed.set()
+        monkeypatch.setattr(watch, "awatch", works)
+        raise OSError(28, "no space left for watches")
+
+    monkeypatch.setattr(watch, "awatch", broken)
+    async with living(file, mode="events", recheck_s=0.05) as place:
+        await failed.wait()
+        file.write_text(results(2))
+        await place.live.in_force(2)
+        await watching(place)
+        file.write_text(results(3))
+        await place.live.in_force(3)
+        assert place.watcher.status()["restarts"] == 1
+        assert place.watcher.mode == "events"
+    assert "no space left for watches" in caplog.text
+
+
+async def test_a_watcher_whose_tasks_are_cancelled_goes_on(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(results(1))
+    async with living(file, mode="events") as place:
+        await watching(place)
+        for task in asyncio.all_tasks():
+            if task.get_name() in ("follow edits", "events of files"):
+                task.cancel()
+        file.write_text(results(2))
+        await place.live.in_force(2)
+        assert place.watcher.status()["restarts"] == 2
+
+
+async def test_a_storm_of_edits_ends_with_the_last_one_and_few_reloads(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(results(1))
+    async with living(file, mode="events") as place:
+        await watching(place)
+        handles = open_files()
+        for number in range(2, 1_002):
+            by_rename(file, results(number))
+            if number % 100 == 0:
+                await asyncio.sleep(0)
+        await place.live.in_force(1_001)
+        assert place.live.receipts.newest()[0].id < 50
+        assert open_files() <= handles
+
+
+async def test_a_file_that_is_a_mount_point_is_warned_about(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "with blank.toml"
+    file.write_text(results(1))
+    mounts = tmp_path / "mountinfo"
+    escaped = str(file).replace(" ", "\\040")
+    mounts.write_text(
+        f"36 35 98:0 / / rw - ext3 /dev/root rw\n37 36 98:0 /x {escaped} rw - x y z\n"
+    )
+    monkeypatch.setattr("session_runtime.config.fingerprint.MOUNTS", mounts)
+    async with living(file) as place:
+        assert "is itself a mount point" in place.watcher.status()["warnings"][0]
+        assert "mount its folder instead" in place.watcher.status()["warnings"][0]
+
+
+def open_files() -> int:
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
+async def watching(place: Place, mode: Mode = "events") -> None:
+    """Wait until events are asked for, so that a save is noticed by one and not by the first look."""
+    async with asyncio.timeout(20):
+        while mode == "events" and not place.watcher.hears:  # noqa: ASYNC110 - no event tells it
+            await asyncio.sleep(0.001)
+
+
+async def looked_again(place: Place) -> None:
+    """Wait until the watcher has looked at everything once more from now on."""
+    before = place.watcher.looks
+    async with asyncio.timeout(20):
+        while place.watcher.looks < before + 2:  # noqa: ASYNC110 - no event tells it
+            await asyncio.sleep(0.001)
+
+
+@pytest.mark.parametrize(
+    ("path", "counts"),
+    [
+        ("/home/me/.tools/files/read/handler.py", True),
+        ("/home/me/.tools/files/read/config.json", True),
+        ("/home/me/.tools/files", True),
+        ("/home/me/.tools/files/read/__pycache__/handler.cpython-311.pyc", False),
+        ("/home/me/.tools/files/.git/index", False),
+        ("/home/me/.tools/files/read/.handler.py.swp", False),
+        ("/home/me/.tools/files/read/cache.db", False),
+    ],
+)
+def test_of_a_folder_of_tools_only_what_makes_tools_counts(path: str, counts: bool) -> None:
+    assert counts_in_tree(path, [Path("/home/me/.tools")]) is counts
+
+
+async def test_other_files_that_are_written_beside_the_configuration_are_no_events(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(results(1))
+    async with living(file, mode="events") as place:
+        await watching(place)
+        looks = place.watcher.looks
+        for number in range(50):
+            (tmp_path / "trace.jsonl").write_text(f"{number}")
+        file.write_text(results(2))
+        await place.live.in_force(2)
+        assert place.watcher.looks <= looks + 3

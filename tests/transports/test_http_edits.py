@@ -1,0 +1,204 @@
+"""Edits of the configuration over HTTP: what may be changed, from where, and what is told (NET-3)."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from session_runtime.config.history import FOLDER, History
+from session_runtime.config.keys import dotted
+from session_runtime.config.shape import leaves
+from tests.transports.configured import STEPS, code, here
+
+
+@pytest.mark.requirement("NET-3")
+async def test_a_harmless_key_is_changed_in_the_file_and_in_force(tmp_path: Path) -> None:
+    async with here(tmp_path) as one:
+        before = await one.tag()
+        response = await one.patch({"ask.max_steps": 5, "skills.prefetch_tools": []}, before)
+        receipt = response.json()
+        assert (response.status_code, receipt["verdict"]) == (200, "applied")
+        assert one.max_steps == 5
+        assert one.file.read_text("utf-8").startswith(STEPS.replace("9", "5"))
+        assert before != response.headers["etag"] == await one.tag()
+        gone = await one.patch({"ask.max_steps": None})
+        assert gone.json()["changes"][0]["new"] == one.max_steps == 32
+    assert receipt["trigger"] == "http"
+    assert [change["key"] for change in receipt["changes"]] == [
+        "ask.max_steps",
+        "skills.prefetch_tools",
+    ]
+
+
+@pytest.mark.requirement("NET-3")
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"models.main.base_url": "http://evil.example"},
+        {"models.main.api_key": "stolen"},
+        {"handlers.paths": ["/tmp"]},
+        {"handlers.entries.x.import": "os:system"},
+        {"access.default": "allow"},
+        {"http.keys.me.hash": f"sha256:{'0' * 64}"},
+        {"runtime.secret_sources": ["env:*"]},
+        {"ask.prompt_file": "/etc/passwd"},
+        {"web.allow_networks": ["10.0.0.0/8"]},
+        {"files.roots.all.path": "/"},
+        {"ask.max_steps": 5, "features.beta": True},
+        {"ask": {"max_steps": 5}},
+        {"models": {}},
+    ],
+)
+async def test_any_other_key_is_refused_over_the_network(
+    tmp_path: Path, values: Mapping[str, object]
+) -> None:
+    async with here(tmp_path) as one:
+        before = one.file.read_bytes()
+        assert code(await one.patch(values)) == (403, "config.not_over_network")
+        assert one.file.read_bytes() == before
+
+
+@pytest.mark.requirement("NET-3")
+def test_only_limits_lists_search_and_prompts_are_harmless() -> None:
+    tables = [("models", "NAME"), ("access", "rules", "NAME"), ("http", "keys", "NAME")]
+    tables += [("files", "roots", "NAME"), ("handlers", "entries", "NAME")]
+    found = {dotted(path) for path, leaf in leaves(tables) if leaf.network}
+    sections = {key.rpartition(".")[0] for key in found}
+    assert sections == {
+        *("runtime", "ask", "skills", "search", "models.NAME"),
+        *("web", "files", "notes", "handlers"),
+    }
+    assert not [
+        dotted(path)
+        for path, leaf in leaves(tables)
+        if leaf.network and (leaf.path or leaf.secret or leaf.anything or leaf.acts == "restart")
+    ]
+
+
+@pytest.mark.requirement("NET-4")
+async def test_the_control_socket_may_change_every_key(tmp_path: Path) -> None:
+    async with here(tmp_path) as one:
+        response = await one.control.patch(
+            "/v1/config", json={"features.beta": True}, headers={"if-match": await one.tag()}
+        )
+        assert one.runtime.generation.settings.features == {"beta": True}
+    assert (response.status_code, response.json()["verdict"]) == (200, "applied")
+
+
+@pytest.mark.requirement("NET-3")
+async def test_an_edit_names_the_file_that_it_is_meant_for(tmp_path: Path) -> None:
+    async with here(tmp_path) as one:
+        tag = await one.tag()
+        without = await one.client.patch("/v1/config", json={"ask.max_steps": 5})
+        await one.patch({"ask.max_steps": 6}, tag)
+        stale = await one.patch({"ask.max_steps": 7}, tag)
+        one.file.write_text("[ask]\nmax_steps = 0\n", "utf-8")
+        await one.client.post("/v1/config/reload")
+        pending = await one.patch({"ask.max_steps": 7})
+        assert one.file.read_text("utf-8") == "[ask]\nmax_steps = 0\n"
+        one.file.write_text("[ask]\nmax_steps = 8\n", "utf-8")
+        either = await one.patch({"ask.max_steps": 7}, f'"other", {tag}, *')
+        assert one.max_steps == 7
+    assert code(without) == (428, "config.if_match")
+    assert code(stale) == (412, "config.changed")
+    assert code(pending) == (412, "config.changed")
+    assert "holds an edit that is not in force" in pending.text
+    assert either.status_code == 200
+
+
+@pytest.mark.requirement("NET-3")
+async def test_an_edit_that_cannot_be_used_is_told_and_not_written(tmp_path: Path) -> None:
+    async with here(tmp_path) as one:
+        before = one.file.read_bytes()
+        invalid = await one.patch({"ask.max_steps": 0})
+        unknown = await one.patch({"ask.max_step": 1})
+        nonsense = await one.patch([])
+        nothing = await one.patch({})
+        assert one.file.read_bytes() == before
+    assert (invalid.status_code, invalid.json()["verdict"]) == (422, "rejected")
+    assert invalid.json()["errors"][0]["key"] == "ask.max_steps"
+    assert code(unknown) == (400, "config.unknown_key")
+    assert code(nonsense) == code(nothing) == (400, "request.invalid")
+
+
+async def test_an_edit_that_only_preparing_finds_wrong_is_not_written_either(
+    tmp_path: Path,
+) -> None:
+    async with here(tmp_path) as one:
+        response = await one.control.patch(
+            "/v1/config", json={"handlers.paths": ["gone"]}, headers={"if-match": "*"}
+        )
+        assert one.file.read_text("utf-8") == STEPS
+        assert one.runtime.live.rejected_since is None
+    assert (response.status_code, response.json()["verdict"]) == (422, "rejected")
+    assert "gone" in response.text
+
+
+@pytest.mark.requirement("CFG-3b")
+async def test_an_edit_that_a_variable_overrides_is_refused_with_its_name(tmp_path: Path) -> None:
+    async with here(tmp_path, env={"SESSION_RUNTIME__ASK__MAX_STEPS": "7"}) as one:
+        response = await one.patch({"ask.max_steps": 5})
+        assert one.file.read_text("utf-8") == STEPS
+    assert code(response) == (409, "config.shadowed")
+    assert "no effect: shadowed by env SESSION_RUNTIME__ASK__MAX_STEPS" in response.text
+
+
+def entry(folder: Path, **sections: Mapping[str, object]) -> int:
+    """Put an entry into the history; gives its number."""
+    history = History(folder / ".session-runtime" / FOLDER)
+    return history.add(sections, "digest", datetime.now(UTC))
+
+
+@pytest.mark.requirement("NET-1c")
+async def test_going_back_writes_what_the_entry_said(tmp_path: Path) -> None:
+    number = entry(tmp_path, ask={"max_steps": 3})
+    async with here(tmp_path) as one:
+        headers = {"if-match": await one.tag()}
+        back = await one.client.post(
+            "/v1/config/rollback", json={"number": number}, headers=headers
+        )
+        assert one.max_steps == 3
+        assert "max_steps = 3  # and this" in one.file.read_text("utf-8")
+        headers = {"if-match": back.headers["etag"]}
+        absent = await one.client.post("/v1/config/rollback", json={"number": 9}, headers=headers)
+        wrong = await one.client.post("/v1/config/rollback", json={"number": "1"}, headers=headers)
+        without = await one.client.post("/v1/config/rollback", json={"number": number})
+    assert (back.status_code, back.json()["verdict"]) == (200, "applied")
+    assert "left" not in back.json()
+    assert code(absent) == (404, "config.unknown_entry")
+    assert code(wrong) == (400, "request.invalid")
+    assert code(without) == (428, "config.if_match")
+
+
+@pytest.mark.requirement("NET-3")
+async def test_going_back_over_the_network_leaves_access_and_refuses_what_is_not_harmless(
+    tmp_path: Path,
+) -> None:
+    harmless = entry(tmp_path, ask={"max_steps": 3}, access={"default": "deny"})
+    more = entry(tmp_path, ask={"max_steps": 4}, features={"beta": True})
+    async with here(tmp_path) as one:
+        headers = {"if-match": await one.tag()}
+        refused = [
+            await one.client.post("/v1/config/rollback", json=json, headers=headers)
+            for json in ({"number": more}, {"number": harmless, "include": ["access"]})
+        ]
+        unknown = await one.client.post(
+            "/v1/config/rollback", json={"number": more, "include": ["all"]}, headers=headers
+        )
+        assert one.max_steps == 9
+        back = await one.client.post(
+            "/v1/config/rollback", json={"number": harmless}, headers=headers
+        )
+        assert one.runtime.generation.settings.access.default == "allow"
+        assert one.max_steps == 3
+        local = await one.control.post(
+            "/v1/config/rollback",
+            json={"number": harmless, "include": ["access"]},
+            headers={"if-match": "*"},
+        )
+        assert one.runtime.generation.settings.access.default == "deny"
+    assert [code(each) for each in refused] == [(403, "config.not_over_network")] * 2
+    assert code(unknown) == (400, "request.invalid")
+    assert back.json()["left"] == ["access"]
+    assert local.status_code == 200
