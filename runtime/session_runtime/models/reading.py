@@ -142,7 +142,8 @@ class ReplyReader:
         if event.type == "error":
             raise self._fault(chunk)
         if isinstance(chunk, dict):
-            self._take(self._assembly.add, {_TYPE: event.type, **chunk})
+            chunk.setdefault(_TYPE, event.type)
+            self._take(self._assembly.add, chunk)
 
     def _add_last(self, event: SseEvent) -> None:
         """Take an event that nothing ended; behind a whole reply half of one does no harm."""

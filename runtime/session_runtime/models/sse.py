@@ -8,6 +8,9 @@ from session_runtime.errors import PermanentError
 
 MAX_EVENT_BYTES: Final = 8 * 1024 * 1024
 _END_OF_LINE: Final = re.compile(rb"\r\n|\n|\r")
+_PLAIN_EVENTS: Final = re.compile(rb"(?:data:[^\r\n]*\n\n)+")
+"""How nearly all servers send nearly all events: whole, one line of data each."""
+_DATA: Final = re.compile(rb"data: ?([^\n]*)\n\n")
 _BOM: Final = b"\xef\xbb\xbf"
 
 
@@ -42,6 +45,8 @@ class SseParser:
         """Add bytes as they arrived; returns the events that they complete, in order."""
         if not piece:
             return []
+        if self._is_plain(piece):
+            return [SseEvent(data.decode("utf-8", "replace")) for data in _DATA.findall(piece)]
         if self._after_cr:
             piece = piece.removeprefix(b"\n")
         self._after_cr = piece.endswith(b"\r")
@@ -56,6 +61,13 @@ class SseParser:
     def close(self) -> list[SseEvent]:
         """The stream ended: returns the event that lacked its end of line or blank line, if any."""
         return [*self._line(self._take()), *self._line(b"")]
+
+    def _is_plain(self, piece: bytes) -> bool:
+        """Whether it begins between two events and holds nothing but whole ones, small enough."""
+        begun = self._unfinished or self._data or self._type or self._after_cr
+        if begun or self._at_start or len(piece) > self._max_event_bytes:
+            return False
+        return _PLAIN_EVENTS.fullmatch(piece) is not None
 
     def _keep(self, part: bytes) -> None:
         self._unfinished += part

@@ -67,7 +67,8 @@ class ReplyAssembly:
 
     def add(self, chunk: Mapping[str, Any]) -> str:
         """Add one chunk; returns the text it brought."""
-        self._usage = read_usage(chunk.get("usage")) or self._usage
+        if usage := chunk.get("usage"):
+            self._usage = read_usage(usage) or self._usage
         choice = _first_choice(chunk.get("choices"))
         reason = choice.get("finish_reason")
         if isinstance(reason, str) and reason:
@@ -109,8 +110,9 @@ class ReplyAssembly:
         return not self._texts and not self._extra and calls_empty
 
     def _add_delta(self, delta: Mapping[str, Any]) -> str:
-        for item in _objects(delta.get("tool_calls")):
-            self._calls.add_piece(item)
+        if pieces := delta.get("tool_calls"):
+            for item in _objects(pieces):
+                self._calls.add_piece(item)
         return self._add_rest(delta)
 
     def _add_message(self, message: Mapping[str, Any]) -> str:
@@ -131,7 +133,10 @@ class ReplyAssembly:
 
 
 def _first_choice(choices: object) -> JsonObject:
-    return next((choice for choice in _objects(choices) if not choice.get("index")), {})
+    for choice in choices if isinstance(choices, list) else ():
+        if isinstance(choice, dict) and not choice.get("index"):
+            return choice
+    return {}
 
 
 def _text(content: object) -> str:
