@@ -8,20 +8,48 @@ import asyncio
 import ssl
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
+import httpcore2
 import httpx2
 
 IDLE_S: Final = 5.0
 MAX_IDLE: Final = 100
 
+_KINDS: Final[Mapping[type[Exception], type[httpx2.TransportError]]] = {
+    httpcore2.ConnectTimeout: httpx2.ConnectTimeout,
+    httpcore2.ReadTimeout: httpx2.ReadTimeout,
+    httpcore2.WriteTimeout: httpx2.WriteTimeout,
+    httpcore2.PoolTimeout: httpx2.PoolTimeout,
+    httpcore2.ConnectError: httpx2.ConnectError,
+    httpcore2.ReadError: httpx2.ReadError,
+    httpcore2.WriteError: httpx2.WriteError,
+    httpcore2.LocalProtocolError: httpx2.LocalProtocolError,
+    httpcore2.RemoteProtocolError: httpx2.RemoteProtocolError,
+    httpcore2.UnsupportedProtocol: httpx2.UnsupportedProtocol,
+    httpcore2.ConnectionNotAvailable: httpx2.ConnectError,
+}
+"""What the HTTP client calls the faults of the library below it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Connection:
+    """A connection that is to be opened or open, and who knows its socket."""
+
+    http: httpcore2.AsyncHTTPConnection
+    backend: "_Backend"
+
+    async def aclose(self) -> None:
+        await self.http.aclose()
+        await self.backend.aclose()
+
 
 @dataclass(frozen=True, slots=True)
 class _Idle:
-    connection: httpx2.AsyncHTTPTransport
+    connection: _Connection
     since: float
 
     def is_older(self, seconds: float) -> bool:
@@ -48,19 +76,20 @@ class Connections(httpx2.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send one request; its connection is free again when the response is closed."""
-        connection = self._idle.pop().connection if self._idle else self._new()
-        opened = _Opened()
-        request.extensions["trace"] = opened.trace
+        connection = await self._alive() or self._new(request.url)
         try:
             with _faults_named():
-                response = await connection.handle_async_request(request)
+                response = await connection.http.handle_async_request(_as_core(request))
         except BaseException:
-            await opened.aclose()
             await connection.aclose()
             raise
-        assert isinstance(response.stream, httpx2.AsyncByteStream)
-        response.stream = _Body(response.stream, connection, self)
-        return response
+        assert isinstance(response.stream, AsyncIterable)
+        return httpx2.Response(
+            response.status,
+            headers=response.headers,
+            stream=_Body(response.stream, connection, self),
+            extensions=response.extensions,
+        )
 
     async def aclose(self) -> None:
         """Close what is idle now, and what is in use when its request ends."""
@@ -69,10 +98,22 @@ class Connections(httpx2.AsyncBaseTransport):
         if self._timer is not None:
             self._timer.cancel()
 
-    async def give_back(self, connection: httpx2.AsyncHTTPTransport) -> None:
+    async def give_back(self, connection: _Connection) -> None:
         """Keep a connection for the next request, and close those that were not needed for long."""
-        self._idle.append(_Idle(connection, time.monotonic()))
+        if connection.http.is_idle():
+            self._idle.append(_Idle(connection, time.monotonic()))
+        else:
+            await connection.aclose()
         await self._close_old()
+
+    async def _alive(self) -> _Connection | None:
+        """The idle connection that was used last and that the service has not closed since."""
+        while self._idle:
+            connection = self._idle.pop().connection
+            if not connection.http.has_expired():
+                return connection
+            await connection.aclose()
+        return None
 
     async def _close_old(self) -> None:
         limit = 0 if self._closed else self._max_idle
@@ -87,41 +128,92 @@ class Connections(httpx2.AsyncBaseTransport):
         self._closing.add(closing)
         closing.add_done_callback(self._closing.discard)
 
-    def _new(self) -> httpx2.AsyncHTTPTransport:
-        limits = httpx2.Limits(max_connections=1, keepalive_expiry=self._idle_s)
-        return httpx2.AsyncHTTPTransport(verify=self._verify, trust_env=False, limits=limits)
+    def _new(self, url: httpx2.URL) -> _Connection:
+        backend = _Backend()
+        port = url.port or (443 if url.scheme == "https" else 80)
+        origin = httpcore2.Origin(url.raw_scheme, url.raw_host, port)
+        return _Connection(
+            httpcore2.AsyncHTTPConnection(
+                origin,
+                ssl_context=self._verify,
+                keepalive_expiry=self._idle_s,
+                network_backend=backend,
+            ),
+            backend,
+        )
 
 
-class _Opened:
-    """What a request opened, as the HTTP library traces it.
+class _Backend(httpcore2.AsyncNetworkBackend):
+    """Opens one connection and remembers it.
 
     Until the TLS handshake is over the library does not hold it: of a request that is cancelled by then,
     it would stay open until it is collected as garbage.
     """
 
     def __init__(self) -> None:
-        self._stream: Any = None  # an httpcore2.AsyncNetworkStream
+        self._system = httpcore2.AnyIOBackend()
+        self._stream: httpcore2.AsyncNetworkStream | None = None
 
-    async def trace(self, event: str, info: Mapping[str, Any]) -> None:
-        """Remember the connection; called by the library at each step of the request."""
-        if event == "connection.connect_tcp.complete":
-            self._stream = info["return_value"]
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109 - the library's own signature
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
+    ) -> httpcore2.AsyncNetworkStream:
+        self._stream = await self._system.connect_tcp(
+            host, port, timeout, local_address, socket_options
+        )
+        return _InOneWrite(self._stream)
 
     async def aclose(self) -> None:
         if self._stream is not None:
             await self._stream.aclose()
 
 
+class _InOneWrite(httpcore2.AsyncNetworkStream):
+    """Sends the head of a request together with its body: the library writes them one by one.
+
+    Every request here has a body. Two writes cost the daemon and the service twice the work.
+    """
+
+    def __init__(self, stream: httpcore2.AsyncNetworkStream) -> None:
+        self._stream = stream
+        self._head = b""
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109
+        return await self._stream.read(max_bytes, timeout)
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109
+        if buffer.startswith(b"POST ") and buffer.endswith(b"\r\n\r\n") and not self._head:
+            self._head = buffer
+            return
+        head, self._head = self._head, b""
+        await self._stream.write(head + buffer, timeout)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    async def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109 - the library's own signature
+    ) -> httpcore2.AsyncNetworkStream:
+        return _InOneWrite(await self._stream.start_tls(ssl_context, server_hostname, timeout))
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._stream.get_extra_info(info)
+
+
 class _Body(httpx2.AsyncByteStream):
     """The body of a response, which holds its connection until it is closed."""
 
     def __init__(
-        self,
-        body: httpx2.AsyncByteStream,
-        connection: httpx2.AsyncHTTPTransport,
-        owner: Connections,
+        self, body: AsyncIterable[bytes], connection: _Connection, owner: Connections
     ) -> None:
-        self._body = body
+        self._body: Any = body  # an iterator that can be closed, which the library does not say
         self._connection = connection
         self._owner = owner
 
@@ -137,10 +229,23 @@ class _Body(httpx2.AsyncByteStream):
             await self._owner.give_back(self._connection)
 
 
+def _as_core(request: httpx2.Request) -> httpcore2.Request:
+    url = request.url
+    return httpcore2.Request(
+        request.method,
+        httpcore2.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path),
+        headers=request.headers.raw,
+        content=request.stream,
+        extensions=request.extensions,
+    )
+
+
 @contextmanager
 def _faults_named() -> Iterator[None]:
-    """A fault of TLS in the middle of a connection, which the HTTP client does not know, is a ReadError."""
+    """Name faults as the HTTP client does; it does not know one of TLS in the middle: a ReadError."""
     try:
         yield
+    except tuple(_KINDS) as error:
+        raise _KINDS[type(error)](str(error)) from error
     except OSError as error:
         raise httpx2.ReadError(str(error)) from error

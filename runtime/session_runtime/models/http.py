@@ -165,7 +165,10 @@ async def _read(response: httpx2.Response, reader: ReplyReader) -> None:
     """Read a body until its reply is whole, and what follows as far as it comes."""
     async with contextlib.aclosing(response.aiter_bytes()) as pieces:
         async for piece in pieces:
-            await _give(piece, reader)
+            if len(piece) <= _SLICE_BYTES:
+                reader.feed(piece)
+            else:
+                await _give(piece, reader)
             if reader.complete or reader.done:
                 break
         with contextlib.suppress(TimeoutError, httpx2.TransportError, httpx2.DecodingError):
