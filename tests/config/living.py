@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from session_runtime.app.reader import ConfigReader
-from session_runtime.config.live import LiveConfig, News
+from session_runtime.config.live import LiveConfig, News, Touched
 from session_runtime.config.load import ConfigSnapshot
 from session_runtime.config.receipt import Receipt, Trigger
 from session_runtime.config.watch import Mode, Watcher
@@ -23,6 +23,7 @@ class NoteTaker:
 
     committed: list[ConfigSnapshot] = field(default_factory=list)
     aborted: list[ConfigSnapshot] = field(default_factory=list)
+    touched: list[Touched] = field(default_factory=list)
     prepared: int = 0
     refuses: str | None = None
     gate: asyncio.Event = field(default_factory=asyncio.Event)
@@ -30,7 +31,8 @@ class NoteTaker:
     def __post_init__(self) -> None:
         self.gate.set()
 
-    async def prepare(self, snapshot: ConfigSnapshot) -> "Note":
+    async def prepare(self, snapshot: ConfigSnapshot, touched: Touched = None) -> "Note":
+        self.touched.append(touched)
         self.prepared += 1
         await self.gate.wait()
         if self.refuses is not None:
@@ -67,8 +69,8 @@ class Live(LiveConfig):
         super().__init__(read, builder)
         self.told: asyncio.Queue[Receipt] = asyncio.Queue()
 
-    async def reload(self, trigger: Trigger) -> Receipt:
-        receipt = await super().reload(trigger)
+    async def reload(self, trigger: Trigger, touched: Touched = None) -> Receipt:
+        receipt = await super().reload(trigger, touched)
         self.told.put_nowait(receipt)
         return receipt
 

@@ -228,3 +228,28 @@ async def test_receipts_are_kept_up_to_a_bound_and_counted_beyond_it(tmp_path: P
         assert len(receipts.newest()) == KEPT
         assert receipts.counts()["signal", "unchanged"] == KEPT + 5
         assert (receipts.get(1), receipts.get(KEPT + 6)) == (None, receipts.last)
+
+
+async def test_what_was_touched_is_handed_on_and_after_a_rejection_everything_counts(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(results(5))
+    async with living(file) as place:
+        place.builder.gate.clear()
+        first = asyncio.create_task(place.live.reload("source", frozenset({"a"})))
+        while place.builder.prepared < 2:  # noqa: ASYNC110 - it is about to
+            await asyncio.sleep(0)
+        later = [
+            asyncio.create_task(place.live.reload("source", frozenset({name}))) for name in "bc"
+        ]
+        await asyncio.sleep(0)
+        place.builder.gate.set()
+        await asyncio.gather(first, *later)
+        place.builder.refuses = "no"
+        await place.live.reload("source", frozenset({"d"}))
+        place.builder.refuses = None
+        await place.live.reload("source", frozenset({"e"}))
+        await place.live.reload("source", frozenset({"f"}))
+    every = [None, {"a"}, {"b", "c"}, {"d"}, None, {"f"}]
+    assert place.builder.touched == every

@@ -319,7 +319,7 @@ async def watching(place: Place, mode: Mode = "events") -> None:
 
 
 async def looked_again(place: Place) -> None:
-    """Wait until the watcher has looked at everything once more from now on."""
+    """Wait until the watcher has looked once more from now on; a look may be under way already."""
     before = place.watcher.looks
     async with asyncio.timeout(20):
         while place.watcher.looks < before + 2:  # noqa: ASYNC110 - no event tells it
@@ -355,3 +355,27 @@ async def test_other_files_that_are_written_beside_the_configuration_are_no_even
         file.write_text(results(2))
         await place.live.in_force(2)
         assert place.watcher.looks <= looks + 3
+
+
+@pytest.mark.requirement("REL-7")
+async def test_of_tools_only_what_events_told_of_is_looked_at(tmp_path: Path) -> None:
+    tool = tmp_path / "tools" / "group" / "a"
+    tool.mkdir(parents=True)
+    code = tool / "handler.py"
+    code.write_text("one")
+    file = tmp_path / "config.toml"
+    paths = f"[handlers]\npaths = ['{tmp_path / 'tools'}']\n"
+    file.write_text(results(1, paths))
+    async with living(file, mode="events") as place:
+        await watching(place)
+        for number in (2, 3):  # the first look after listening is at everything
+            file.write_text(results(number, paths))
+            await place.live.in_force(number)
+        code.write_text("two")
+        assert (await place.live.next_receipt()).trigger == "source"
+        (tmp_path / "tools" / "new" / "b").mkdir(parents=True)
+        assert (await place.live.next_receipt()).trigger == "source"
+    of_key, of_code, of_folder = place.builder.touched[-3:]
+    assert (of_key, of_code) == (set(), {str(code)})
+    assert of_folder is not None
+    assert str(tmp_path / "tools" / "new") in of_folder

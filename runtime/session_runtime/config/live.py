@@ -22,6 +22,9 @@ from session_runtime.types import nothing
 _log: Final = logging.getLogger(__name__)
 
 
+Touched = frozenset[str] | None
+
+
 class Prepared(Protocol):
     """Everything the next generation needs, not in force yet; exactly one of the two is called."""
 
@@ -56,8 +59,11 @@ P = TypeVar("P", bound=Prepared, covariant=True)
 class Builder(Protocol[P]):
     """Builds from a snapshot; ``prepare`` raises ConfigError and leaves nothing open when it does."""
 
-    async def prepare(self, snapshot: ConfigSnapshot) -> P:
-        """Open and check everything that the snapshot asks for."""
+    async def prepare(self, snapshot: ConfigSnapshot, touched: Touched = None) -> P:
+        """Open and check everything that the snapshot asks for.
+
+        Below the folders of tools only ``touched`` paths can differ from what is in force; None: any.
+        """
 
 
 class Reader(Protocol):
@@ -119,6 +125,7 @@ class LiveConfig:
         self._next: asyncio.Task[Receipt] | None = None
         self._under_way: set[asyncio.Task[Receipt]] = set()
         self._now_in_force: _InForce | None = None
+        self._touched: Touched = frozenset()
         self._attempts = 0
         self._rejected_since: float | None = None
         self.receipts = Receipts()
@@ -150,12 +157,14 @@ class LiveConfig:
         prepared = await self._builder.prepare(snapshot)
         return self._commit(attempt, snapshot, prepared, ())
 
-    async def reload(self, trigger: Trigger) -> Receipt:
+    async def reload(self, trigger: Trigger, touched: Touched = None) -> Receipt:
         """Read everything again and put it into force if it is good and differs (REL-2).
 
-        All who call this while an attempt runs share the one that follows, so that what was written
-        before the call is read.
+        Whoever knows it tells the paths below folders of tools that were ``touched`` since the last
+        call. All who call this while an attempt runs share the one that follows, so that what was
+        written before the call is read.
         """
+        self._touched = _both(self._touched, touched)
         if self._next is None:
             self._next = asyncio.create_task(self._in_its_turn(trigger), name="reload")
             self._under_way.add(self._next)
@@ -189,10 +198,12 @@ class LiveConfig:
     async def _in_its_turn(self, trigger: Trigger) -> Receipt:
         async with self._in_turn:
             self._next = None
+            touched, self._touched = self._touched, frozenset()
             attempt = self._begin(trigger)
             try:
-                snapshot, waiting, prepared = await self._prepare(None)
+                snapshot, waiting, prepared = await self._prepare(None, touched)
             except (ConfigError, OSError) as error:
+                self._touched = None  # nothing of it is in force
                 return self._reject(attempt, error)
             if prepared.news.same:
                 await prepared.abort()
@@ -204,13 +215,13 @@ class LiveConfig:
         return _Attempt(self._attempts, trigger, time.time(), time.perf_counter())
 
     async def _prepare(
-        self, text: bytes | None
+        self, text: bytes | None, touched: Touched = None
     ) -> tuple[ConfigSnapshot, tuple[Change, ...], Prepared]:
         """Read and prepare what would be in force, without what waits for a restart."""
         running = self._in_force.snapshot
         read = partial(self._read, text, must_exist=running.path is not None)
         snapshot, waiting = held_back(running, await in_thread("read configuration", read))
-        return snapshot, waiting, await self._builder.prepare(snapshot)
+        return snapshot, waiting, await self._builder.prepare(snapshot, touched)
 
     def _commit(
         self,
@@ -294,3 +305,7 @@ class LiveConfig:
                 self._rejected_since = receipt.at
             _log.error("%s; generation %d stays in force", receipt.summary(), receipt.generation)
         self._tell(receipt)
+
+
+def _both(one: Touched, other: Touched) -> Touched:
+    return None if one is None or other is None else one | other

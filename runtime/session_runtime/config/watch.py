@@ -64,8 +64,8 @@ class Live(Protocol):
     def rejected(self) -> Receipt | None:
         """The last attempt, whoever made it, if it was rejected."""
 
-    async def reload(self, trigger: Trigger) -> Receipt:
-        """Read everything again; raises nothing for a bad edit."""
+    async def reload(self, trigger: Trigger, touched: frozenset[str] | None) -> Receipt:
+        """Read everything again, of tools what was touched; raises nothing for a bad edit."""
 
     async def validate(self) -> Receipt:
         """What a reload would come to."""
@@ -114,7 +114,7 @@ class Watcher:
         self._seen: _Seen | None = None
         self._armed = _Armed()
         self._rearm = asyncio.Event()
-        self._stirred = False
+        self._touched: set[str] = set()
         self._missed = True
         self._stopping = False
         self._restarts = 0
@@ -209,8 +209,7 @@ class Watcher:
         watched, last = watched_by(self._config, self._live.snapshot), self._seen
         known = None
         if not deep and last is not None and last.watched == watched:
-            known = f"{_STIRRED}{self.looks}" if self._stirred else last.prints.trees
-        self._stirred = False
+            known = f"{_STIRRED}{self.looks}" if self._touched else last.prints.trees
         seen = await in_thread("look at configuration", partial(_see, watched, known))
         self.looks += 1
         return seen
@@ -239,7 +238,7 @@ class Watcher:
         elif (trigger := _cause(before.prints, now.prints)) is not None:
             if before.prints.config != now.prints.config and not now.readable:
                 now = await self._finished()
-            await self._reload(trigger, now)
+            await self._reload(trigger, now, None if deep else self._told_of())
         elif self._live.rejected is not None or _is_unknown(before.prints, now.prints):
             await self._reload_quietly(now)
         if now.armed != self._armed:
@@ -255,9 +254,15 @@ class Watcher:
             if now.readable or asyncio.get_running_loop().time() >= end:
                 return now
 
-    async def _reload(self, trigger: Trigger, now: _Seen) -> None:
+    async def _reload(self, trigger: Trigger, now: _Seen, touched: frozenset[str] | None) -> None:
         self._seen = now
-        await self._live.reload(trigger)
+        self._touched.clear()
+        await self._live.reload(trigger, touched)
+
+    def _told_of(self) -> frozenset[str] | None:
+        """What events told of since the last reload; None if some may have been missed."""
+        is_sure = self.hears and self._failure is None and not self._missed
+        return frozenset(self._touched) if is_sure else None
 
     async def _reload_quietly(self, now: _Seen) -> None:
         """Reload where nothing that is watched changed, but only if that would tell something new.
@@ -269,13 +274,13 @@ class Watcher:
         rejected, tried = self._live.rejected, await self._live.validate()
         told = tried.verdict == "unchanged" if rejected is None else tried.errors == rejected.errors
         if not told:
-            await self._reload("watch", now)
+            await self._reload("watch", now, None)
 
     async def _listen(self) -> None:
         """Ask for events of all folders, and again whenever there are others."""
         while True:
             now = await self._look()
-            self._armed = now.armed
+            self._armed, self.hears = now.armed, False
             self._rearm.clear()
             stop = asyncio.Event()
             async with asyncio.TaskGroup() as group:
@@ -311,7 +316,7 @@ class Watcher:
         async for changes in events:
             self._failure, self.hears = None, True
             if changes:
-                self._stirred |= deep
+                self._touched.update(path for _, path in changes if deep)
                 self._hint.set()
 
 

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
-from session_runtime.config.live import News
+from session_runtime.config.live import News, Touched
 from session_runtime.config.load import ConfigSnapshot
 from session_runtime.config.models import ModelProfile
 from session_runtime.config.settings import default_profile, profiles
@@ -86,12 +86,14 @@ class GenerationBuilder:
         self._deriving = asyncio.Lock()
         self.generations = Generations(self.let_go)
 
-    async def prepare(self, snapshot: ConfigSnapshot) -> PreparedGeneration:
+    async def prepare(
+        self, snapshot: ConfigSnapshot, touched: Touched = None
+    ) -> PreparedGeneration:
         """Open and check everything; raises ConfigError and leaves nothing open when it does."""
         before = self._in_force
         async with AsyncExitStack() as undo:
             try:
-                generation, found = await self._build(snapshot, before, undo)
+                generation, found = await self._build(snapshot, before, touched, undo)
             except ConfigError as error:
                 raise ConfigError(snapshot.located(error.problems)) from error
             undo.pop_all()
@@ -110,16 +112,19 @@ class GenerationBuilder:
                 _log.error("a resource of a generation failed to close", exc_info=outcome)
 
     async def _build(
-        self, snapshot: ConfigSnapshot, before: PreparedGeneration | None, undo: AsyncExitStack
+        self,
+        snapshot: ConfigSnapshot,
+        before: PreparedGeneration | None,
+        touched: Touched,
+        undo: AsyncExitStack,
     ) -> tuple[Generation, Scan]:
         settings = snapshot.settings
         box_key = toolbox_key(snapshot, self._bundled)
         open_box = partial(_open_toolbox, snapshot, self._bundled)
         toolbox = await self._toolboxes.acquire(box_key, open_box)
         undo.push_async_callback(self._toolboxes.release, box_key)
-        find = partial(
-            _scan, snapshot, self._bundled, toolbox.idle, before.found if before else None
-        )
+        known = before.found if before else None
+        find = partial(_scan, snapshot, self._bundled, toolbox.idle, known, touched)
         found = await in_thread("find tools", find)
         source_key = f"handlers:{found.digest}"
         open_handlers = partial(
@@ -210,10 +215,14 @@ class GenerationBuilder:
 
 
 def _scan(
-    snapshot: ConfigSnapshot, bundled: Path, idle: Sequence[str], before: Scan | None
+    snapshot: ConfigSnapshot,
+    bundled: Path,
+    idle: Sequence[str],
+    before: Scan | None,
+    touched: Touched,
 ) -> Scan:
     handlers = snapshot.settings.handlers
-    return scan(handlers, bundled, idle, before)
+    return scan(handlers, bundled, idle, before, touched)
 
 
 async def _open_toolbox(snapshot: ConfigSnapshot, bundled: Path) -> Toolbox:

@@ -1,7 +1,7 @@
 """What should be a tool, before anything of it is read: the finders make them, ``scan`` decides."""
 
 import os
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -37,6 +37,9 @@ class Listing:
     key: str
     item: str
 
+
+Touched = Collection[str] | None
+"""Paths below folders of tools at which something may have changed; None: anywhere."""
 
 Stamp = tuple[object, ...]
 """What changes whenever files change; compared only."""

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
@@ -17,6 +17,7 @@ from session_runtime.local.candidate import (
     Listing,
     Material,
     Stamp,
+    Touched,
     read_file,
     stamp_of,
     told_twice,
@@ -30,13 +31,19 @@ CODE: Final = "handler.py"
 KEY: Final = "handlers.paths"
 
 
-def in_paths(paths: Collection[Path]) -> list[Candidate]:
-    """Find the tools below all folders of [handlers] paths; ConfigError for those that are none."""
+def in_paths(
+    paths: Collection[Path], before: Iterable[Candidate] = (), touched: Touched = None
+) -> list[Candidate]:
+    """Find the tools below all folders of [handlers] paths; ConfigError for those that are none.
+
+    With ``touched`` only what is below one of these paths is looked for; the rest is taken from what
+    was found ``before``.
+    """
     found: list[Candidate] = []
     problems = list(told_twice(KEY, "folder", map(_without_links, paths)))
     for path in paths:
         try:
-            found += in_folder(path, "handler")
+            found += _in_path(path, before, touched)
         except OSError as error:
             problems.append(_unreadable(path, error.strerror))
         except ValueError as error:
@@ -44,6 +51,22 @@ def in_paths(paths: Collection[Path]) -> list[Candidate]:
     if problems:
         raise ConfigError(problems)
     return found
+
+
+def _in_path(root: Path, before: Iterable[Candidate], touched: Touched) -> Iterable[Candidate]:
+    """Find the tools below one folder, sorted by where they are."""
+    if touched is None:
+        return in_folder(root, "handler")
+    here = Listing(KEY, str(root))
+    tops = {path.removeprefix(f"{root}/").partition("/")[0] for path in touched}
+    kept = (each for each in before if each.listing == here and _top(each) not in tops)
+    entries = (entry for entry in _subfolders(root) if entry.name in tops - {AGENTS})
+    new = (each for entry in entries for each in _tools_at(entry, root, "handler"))
+    return sorted((*kept, *new), key=lambda each: each.native_name.split("/"))
+
+
+def _top(candidate: Candidate) -> str:
+    return candidate.native_name.partition("/")[0]
 
 
 def _without_links(path: Path) -> Path:

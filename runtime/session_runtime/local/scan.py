@@ -7,7 +7,7 @@ What is registered is found in ``folders``, ``entries`` and ``plugins``; when co
 import hashlib
 import os
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -16,7 +16,7 @@ from session_runtime.config.handlers import HandlersSettings
 from session_runtime.config.keys import nearest
 from session_runtime.errors import ConfigError, PermanentError, Problem
 from session_runtime.local import entries, folders, plugins
-from session_runtime.local.candidate import MANIFEST, Candidate, Listing
+from session_runtime.local.candidate import MANIFEST, Candidate, Listing, Touched
 from session_runtime.local.tool import LocalTool, make_tool
 from session_runtime.registry.catalog import Quarantined
 from session_runtime.registry.patterns import Patterns
@@ -28,12 +28,17 @@ _MAX_REASONS: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """What is registered, sorted by name; two scans of one digest hold the same tools."""
+    """What is registered, sorted by name; two scans of one digest hold the same tools.
+
+    ``found`` is everything that could be a tool, ``handlers`` where it was looked for.
+    """
 
     tools: tuple[LocalTool, ...]
     quarantined: tuple[Quarantined, ...]
     warnings: tuple[str, ...]
     digest: str
+    found: tuple[Candidate, ...] = ()
+    handlers: HandlersSettings = field(default_factory=HandlersSettings)
 
     @property
     def checks(self) -> Mapping[str, ArgumentCheck]:
@@ -46,22 +51,26 @@ def scan(
     bundled: Path | None,
     idle: Sequence[str] = (),
     before: Scan | None = None,
+    touched: Touched = None,
 ) -> Scan:
     """Read the tools that ``handlers`` registers, and those that come with the package, in ``bundled``.
 
     ``idle`` are patterns of bundled tools that nothing was set up for. What did not change since the
-    scan ``before`` is not read again. A tool that cannot be used is quarantined alone; if it could
-    ``before``, that form stays (REL-7). Two of one name are both quarantined, but any tool replaces a
-    bundled one, with a warning. Raises ConfigError for what is named in the configuration and not there
-    at all, and for an item of a list that holds no usable tool.
+    scan ``before`` is not read again; with ``touched``, only these paths are looked at. A tool that
+    cannot be used is quarantined alone; if it could ``before``, that form stays (REL-7). Two of one name
+    are both quarantined, but any tool replaces a bundled one, with a warning. Raises ConfigError for what
+    is named in the configuration and not there at all, and for an item of a list that holds no usable
+    tool.
     """
-    everything = _find_all(handlers, bundled)
+    if before is None or before.handlers != handlers:
+        touched = None
+    everything = _find_all(handlers, bundled, before, touched)
     left_out = Patterns(idle if handlers.bundled else ["*"])
     found = [each for each in everything if each.origin != "bundled" or each.name not in left_out]
     only, never = Patterns(handlers.enabled or ["*"]), Patterns(handlers.disabled)
     wanted = [each for each in found if each.name in only and each.name not in never]
     chosen, clashing, replacements = _settle_names(wanted)
-    read = _read_all(chosen, before)
+    read = _read_all(chosen, before, touched)
     tools = tuple(each.tool for each in read if each.tool is not None)
     refused = [*clashing, *((each.candidate, each.fault) for each in read if each.fault)]
     useful = {each.candidate.listing for each in read if each.tool is not None}
@@ -77,14 +86,18 @@ def scan(
             *_unmatched("disabled", handlers.disabled, everything, everything),
         ),
         _digest_of(tools),
+        tuple(everything),
+        handlers,
     )
 
 
-def _find_all(handlers: HandlersSettings, bundled: Path | None) -> list[Candidate]:
+def _find_all(
+    handlers: HandlersSettings, bundled: Path | None, before: Scan | None, touched: Touched
+) -> list[Candidate]:
     found: list[Candidate] = []
     problems: list[Problem] = []
     for find in (
-        partial(folders.in_paths, handlers.paths),
+        partial(folders.in_paths, handlers.paths, before.found if before else (), touched),
         partial(entries.in_entries, handlers.entries),
         partial(plugins.in_plugins, handlers.plugins),
     ):
@@ -132,9 +145,28 @@ class _Read:
     fault: Quarantined | None = None
 
 
-def _read_all(chosen: Iterable[Candidate], before: Scan | None) -> list[_Read]:
-    known = {} if before is None else {_identity(tool): tool for tool in before.tools}
-    return [_read(each, known.get((each.name, each.place, each.origin))) for each in chosen]
+def _read_all(chosen: Iterable[Candidate], before: Scan | None, touched: Touched) -> list[_Read]:
+    if before is None:
+        return [_read(each, None) for each in chosen]
+    known = {_identity(tool): tool for tool in before.tools}
+    settled = _settled(before) if touched is not None else set()
+    return [
+        _Read(each, known[_key(each)])
+        if id(each) in settled
+        else _read(each, known.get(_key(each)))
+        for each in chosen
+    ]
+
+
+def _settled(before: Scan) -> set[int]:
+    """The candidates, by identity, that were tools without a fault: found again, they still are."""
+    good = {_identity(tool) for tool in before.tools}
+    good -= {(bad.name, bad.place, "handler") for bad in before.quarantined}
+    return {id(each) for each in before.found if _key(each) in good and each.origin == "handler"}
+
+
+def _key(candidate: Candidate) -> tuple[str, str, Origin]:
+    return candidate.name, candidate.place, candidate.origin
 
 
 def _identity(tool: LocalTool) -> tuple[str, str, Origin]:
