@@ -39,6 +39,8 @@ STORM_S: Final = 0.5
 """A storm of events is waited for no longer than this."""
 UNFINISHED_S: Final = 1.0
 """A file that cannot be read at all may be half written: so long it is waited for."""
+BEFORE_EVENTS_S: Final = 1.0
+"""So long after events were asked for everything is looked at once more."""
 STORM_MS: Final = 100
 STEP_MS: Final = 10
 ALIVE_MS: Final = 250
@@ -279,7 +281,7 @@ class Watcher:
     async def _listen(self) -> None:
         """Ask for events of all folders, and again whenever there are others."""
         while True:
-            now = await self._look()
+            now = await self._look(deep=False)
             self._armed, self.hears = now.armed, False
             self._rearm.clear()
             stop = asyncio.Event()
@@ -290,8 +292,9 @@ class Watcher:
                 if now.armed.trees:
                     inside = partial(counts_in_tree, trees=now.watched.trees)
                     group.create_task(self._hear(now.armed.trees, True, inside, stop))
-                self._missed = True  # what was saved before events come
-                self._hint.set()
+                self._missed = True
+                await _within(BEFORE_EVENTS_S, self._rearm)
+                self._hint.set()  # what was saved before events came
                 await self._rearm.wait()
                 stop.set()
 
