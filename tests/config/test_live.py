@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from session_runtime.config.receipt import KEPT
-from tests.config.living import living, results
+from tests.config.living import Note, living, results
 
 
 @pytest.mark.requirement("REL-3")
@@ -253,3 +253,41 @@ async def test_what_was_touched_is_handed_on_and_after_a_rejection_everything_co
         await place.live.reload("source", frozenset({"f"}))
     every = [None, {"a"}, {"b", "c"}, {"d"}, None, {"f"}]
     assert place.builder.touched == every
+
+
+async def test_a_fault_of_ours_leaves_a_receipt_too_and_the_edit_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(results(5))
+    async with living(file, mode="events", recheck_s=0.05) as place:
+        works = place.builder.prepare
+
+        async def fails(*_: object) -> Note:
+            raise RuntimeError("can't start new thread")
+
+        monkeypatch.setattr(place.builder, "prepare", fails)
+        file.write_text(results(6))
+        receipt = await place.live.until("rejected")
+        monkeypatch.setattr(place.builder, "prepare", works)
+        await place.live.in_force(6)
+    assert "its log has the details" in str(receipt.errors[0])
+
+
+@pytest.mark.requirement("NET-2b")
+async def test_no_edit_takes_the_last_key_away_before_a_restart(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    key = f'[http.keys.bot]\nhash = "sha256:{"a" * 64}"\n'
+    file.write_text(results(5) + key)
+    async with living(file) as place:
+        file.write_text(results(6))
+        receipt = await place.live.reload("watch")
+        settings = place.live.snapshot.settings
+        assert receipt.verdict == "applied-restart-needed"
+        assert [(each.key, each.old, each.new) for each in receipt.waiting] == [
+            ("http.keys", ["bot"], [])
+        ]
+        assert (list(settings.http.keys), settings.skills.tool_search_max_results) == (["bot"], 6)
+        file.write_text(results(6) + key.replace("bot", "other"))
+        assert (await place.live.reload("watch")).waiting == ()
+        assert list(place.live.snapshot.settings.http.keys) == ["other"]

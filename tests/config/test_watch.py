@@ -302,7 +302,7 @@ async def test_a_file_that_is_a_mount_point_is_warned_about(
         f"36 35 98:0 / / rw - ext3 /dev/root rw\n37 36 98:0 /x {escaped} rw - x y z\n"
     )
     monkeypatch.setattr("session_runtime.config.fingerprint.MOUNTS", mounts)
-    async with living(file) as place:
+    async with living(file, mode="polling") as place:
         assert "is itself a mount point" in place.watcher.status()["warnings"][0]
         assert "mount its folder instead" in place.watcher.status()["warnings"][0]
 
@@ -336,10 +336,75 @@ async def looked_again(place: Place) -> None:
         ("/home/me/.tools/files/.git/index", False),
         ("/home/me/.tools/files/read/.handler.py.swp", False),
         ("/home/me/.tools/files/read/cache.db", False),
+        ("/home/me/.tools.d/files/read/handler.py", True),
+        ("/home/me/.tools.d/files/read/.git/index", False),
     ],
 )
 def test_of_a_folder_of_tools_only_what_makes_tools_counts(path: str, counts: bool) -> None:
-    assert counts_in_tree(path, [Path("/home/me/.tools")]) is counts
+    trees = [Path("/home/me/.tools"), Path("/home/me/.tools.d")]
+    assert counts_in_tree(path, trees) is counts
+
+
+async def test_a_pipe_in_the_place_of_the_file_holds_nothing_up(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(results(1))
+    async with living(file, mode="events") as place:
+        await watching(place)
+        file.unlink()
+        os.mkfifo(file)
+        await place.live.until("rejected")
+        file.unlink()
+        file.write_text(results(2))
+        await place.live.in_force(2)
+        assert place.watcher.alive
+
+
+async def test_links_that_lead_to_each_other_are_rejected_and_can_be_mended(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(results(1))
+    async with living(file, mode="events") as place:
+        await watching(place)
+        file.unlink()
+        file.symlink_to(file)
+        await place.live.until("rejected")
+        assert place.watcher.status()["warnings"] == []
+        file.unlink()
+        file.write_text(results(2))
+        await place.live.in_force(2)
+
+
+async def test_what_is_watched_only_since_an_edit_is_looked_at_at_once(tmp_path: Path) -> None:
+    """The file of the prompt changes after it was read and before events of its folder come."""
+    prompt = tmp_path / "prompts" / "prompt.md"
+    prompt.parent.mkdir()
+    prompt.write_text("old")
+    file = tmp_path / "config.toml"
+    file.write_text(results(1))
+    async with living(file, mode="events") as place:
+        await watching(place)
+        place.builder.gate.clear()
+        file.write_text('[ask]\nprompt_file = "prompts/prompt.md"\n')
+        while place.builder.prepared < 2:  # noqa: ASYNC110 - it is about to
+            await asyncio.sleep(0.001)
+        prompt.write_text("new")
+        place.builder.gate.set()
+        while place.live.snapshot.system_prompt != "new":
+            await place.live.next_receipt()
+
+
+async def test_a_fault_deep_in_groups_is_told_as_it_is(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools" / os.fsdecode(b"notes-\xe9.txt")).write_text("not UTF-8")
+    file = tmp_path / "config.toml"
+    file.write_text(results(1, f"[handlers]\npaths = ['{tmp_path / 'tools'}']\n"))
+    async with living(file, mode="events", recheck_s=0.05) as place:
+        (tmp_path / "tools" / os.fsdecode(b"more-\xe9.txt")).write_text("not UTF-8")
+        file.write_text(results(2, f"[handlers]\npaths = ['{tmp_path / 'tools'}']\n"))
+        await place.live.in_force(2)
+        assert "ExceptionGroup" not in str(place.watcher.status()["failure"])
+    assert "TaskGroup" not in caplog.text
 
 
 async def test_other_files_that_are_written_beside_the_configuration_are_no_events(

@@ -1,7 +1,10 @@
 """Handlers that are edited: each tool by itself, each ask with the code of its generation (REL-7)."""
 
+import asyncio
+import gc
 import os
 import shutil
+import weakref
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -116,6 +119,7 @@ async def test_a_file_that_is_saved_without_a_change_is_no_new_tool(tmp_path: Pa
         ("config.json", b"{}"),
         ("config.json", None),
         ("handler.py", None),
+        ("handler.py", b"def execute(:"),
     ],
 )
 async def test_a_tool_that_breaks_keeps_its_last_good_form_and_is_marked_stale(
@@ -182,3 +186,29 @@ async def test_what_did_not_change_is_shared_with_the_generation_before(tmp_path
         assert now.index is before.index
         assert now.handlers is before.handlers
         assert all(a is b for a, b in zip(now.catalog.specs, before.catalog.specs, strict=True))
+
+
+async def test_an_index_that_nobody_uses_any_more_is_gone(tmp_path: Path) -> None:
+    async with workshop(tmp_path, "a") as shop:
+        shop.generation.index.rank("does a", 1)
+        old = weakref.ref(shop.generation.index)
+        (shop.tools / "a" / "config.json").write_text(manifest("a", search_hints=["new"]))
+        await shop.reload()
+        async with asyncio.timeout(20):
+            while old() is not None:  # tasks and threads that end hold it a little
+                await asyncio.sleep(0.001)
+                gc.collect()
+
+
+async def test_a_folder_that_is_replaced_by_a_link_out_of_the_root_is_no_tool_any_more(
+    tmp_path: Path,
+) -> None:
+    async with workshop(tmp_path, "a", "b") as shop:
+        await shop.reload()
+        outside = tmp_path / "outside"
+        (shop.tools / "a").rename(outside)
+        (shop.tools / "a").symlink_to(outside)
+        receipt = await shop.reload()
+        [bad] = shop.generation.catalog.quarantined
+    assert receipt.tools == {"broken": ("a",)}
+    assert "leads out" in bad.reason

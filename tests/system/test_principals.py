@@ -278,8 +278,10 @@ async def test_a_running_daemon_obeys_keys_as_they_come_and_go(tmp_path: Path) -
         assert [await status(name) for name in (None, "bot", "desk")] == [401, 403, 200]
         answer = await client.post("/v1/ask", json={"text": "2 + 2"}, headers=bearer("bot"))
         assert answer.json()["outcome"] == "answered"
+        await edit(f"{without}\n{keys_toml()}\n".replace("[http.keys.bot]", "[http.keys.other]"))
+        assert [await status(name) for name in (None, "desk")] == [401, 200]
         await edit(without)
-        assert [await status(name) for name in (None, "desk")] == [200, 200]
+        assert [await status(name) for name in (None, "bot", "desk")] == [401, 403, 200]
 
 
 @pytest.mark.requirement("NET-2b")

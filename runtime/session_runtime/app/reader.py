@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from session_runtime.config.load import ConfigSnapshot, find_state_dir, load
+from session_runtime.config.resolve import Absent
 from session_runtime.errors import ConfigError
 from session_runtime.types import NOTHING
 
@@ -39,11 +40,17 @@ class ConfigReader:
         dotenv = env_file or self._env.get(ENV_FILE_VARIABLE)
         self._dotenv = Path(dotenv).absolute() if dotenv else None
 
-    def __call__(self, text: bytes | None = None, *, must_exist: bool = False) -> ConfigSnapshot:
+    def __call__(
+        self,
+        text: bytes | None = None,
+        *,
+        must_exist: bool = False,
+        absent: Absent = "fault",
+    ) -> ConfigSnapshot:
         """Read and validate everything without opening anything; raises ConfigError.
 
         ``text`` stands in for the content of the file; one that ``must_exist``, or that somebody named,
-        may not be absent (CFG-6).
+        may not be absent (CFG-6). ``absent`` tells what a secret is that cannot be reached.
         """
         return load(
             self.path,
@@ -52,6 +59,7 @@ class ConfigReader:
             explicit=self._explicit,
             dotenv=self._dotenv,
             text=text,
+            absent=absent,
         )
 
     def state_dir(self, *, may_be_absent: bool = False) -> Path:

@@ -154,7 +154,7 @@ class Runtime:
                 {"name": bad.name, "place": bad.place, "reason": bad.reason, "stale": bad.stale}
                 for bad in catalog.quarantined
             ],
-            "warnings": [str(w) for w in (*generation.snapshot.warnings, *generation.warnings)],
+            "warnings": [str(w) for w in (*self.live.snapshot.warnings, *generation.warnings)],
         }
 
     def _config_status(self) -> dict[str, Any]:

@@ -5,6 +5,7 @@ import fcntl
 import gc
 import logging
 import os
+import signal
 import socket
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
@@ -49,6 +50,7 @@ def serve(
     cannot be used and StartError if the port or the state directory is taken; nothing is left behind
     then.
     """
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until it can reload: it would end the process
     read = ConfigReader(path, env, explicit, env_file)
     try:
         return _run(read, read())
@@ -113,10 +115,10 @@ async def _opened(
 
 
 def _act_now(snapshot: ConfigSnapshot, receipt: Receipt) -> None:
-    """Do what an edit changes at once (CFG-6), and keep the collector off what lives long."""
+    """Do what an edit changes at once (CFG-6), as far as this process is concerned."""
     set_up_logging(snapshot.settings.log)
-    if receipt.trigger != "start" and len(receipt.tools) > 0:
-        gc.freeze()
+    if any(change.key == "runtime.max_concurrent_asks" for change in receipt.changes):
+        allow_open_files(snapshot.settings.runtime.max_concurrent_asks)
 
 
 async def _leave_if_stuck(code: int) -> None:

@@ -1,5 +1,6 @@
 """Tells whether watched files changed, by their content; when to look is decided in ``watch`` (REL-5)."""
 
+import errno
 import hashlib
 import os
 import stat
@@ -85,7 +86,8 @@ def is_readable(config: Path) -> bool:
     What is not may still be being written.
     """
     try:
-        text = config.read_bytes().decode("utf-8-sig")
+        content, _ = _content(config)
+        text = content.decode("utf-8-sig")
         tomllib.loads(text)
     except (OSError, ValueError, RecursionError):
         return False
@@ -99,7 +101,7 @@ def places_of(files: Iterable[Path]) -> tuple[Path, ...]:
 
 def counts_in_tree(path: str, trees: Iterable[Path]) -> bool:
     """Whether what happened to this path, below a folder of tools, could make a tool another one."""
-    tree = next((str(tree) for tree in trees if path.startswith(str(tree))), "")
+    tree = next((f"{tree}/" for tree in trees if path.startswith(f"{tree}/")), "")
     inside = path.removeprefix(tree).split("/")
     if any(part.startswith(".") or part in _IGNORED for part in inside):
         return False
@@ -110,9 +112,9 @@ def is_mount_point(file: Path) -> bool:
     """Whether the file itself is mounted here, so that renames outside can never be seen (REL-5)."""
     try:
         lines = MOUNTS.read_text("utf-8", "surrogateescape").splitlines()
-    except OSError:
+        place = str(file.resolve())
+    except (OSError, RuntimeError):  # links that lead to each other are a RuntimeError
         return False
-    place = str(file.resolve())
     return any(_unescaped(line.split(" ")[4]) == place for line in lines if line.count(" ") > 4)
 
 
@@ -133,10 +135,18 @@ def _steps(file: Path, most: int = 40) -> Iterator[Path]:
         seen.add(step)
         yield step
         for each in (step, *step.parents):
-            if each.is_symlink():
-                target = each.parent / each.readlink()
+            target = _target(each)
+            if target is not None:
                 pending.append(target / step.relative_to(each))
                 yield each
+
+
+def _target(path: Path) -> Path | None:
+    """What a link stands for; None for anything else, and for what may not be looked at."""
+    try:
+        return path.parent / path.readlink()
+    except OSError:
+        return None
 
 
 def _of_files(files: Iterable[Path]) -> str:
@@ -146,16 +156,23 @@ def _of_files(files: Iterable[Path]) -> str:
 def _of_file(file: Path) -> str:
     """Content and the times at which it was saved: saving the same again counts as an edit."""
     try:
-        with file.open("rb") as opened:
-            fact = os.fstat(opened.fileno())
-            if not stat.S_ISREG(fact.st_mode):
-                return "no file"
-            content = hashlib.blake2b(opened.read(MAX_BYTES), digest_size=16).hexdigest()
-            return f"{content}:{fact.st_ino}:{fact.st_mtime_ns}"
+        content, fact = _content(file)
     except FileNotFoundError:
         return _ABSENT
     except OSError as error:
         return f"unreadable: {error.errno}"
+    digest = hashlib.blake2b(content, digest_size=16).hexdigest()
+    return f"{digest}:{fact.st_ino}:{fact.st_mtime_ns}"
+
+
+def _content(file: Path) -> tuple[bytes, os.stat_result]:
+    """What is in a plain file; OSError for anything else, without waiting for a FIFO's other end."""
+    descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(descriptor, "rb") as opened:  # noqa: PTH123 - it is open already
+        fact = os.fstat(descriptor)
+        if not stat.S_ISREG(fact.st_mode):
+            raise OSError(errno.EINVAL, "not a plain file")
+        return opened.read(MAX_BYTES), fact
 
 
 def _of_trees(trees: Iterable[Path]) -> str:

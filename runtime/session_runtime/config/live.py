@@ -183,7 +183,7 @@ class LiveConfig:
         attempt = _Attempt(0, "http", time.time(), time.perf_counter())
         try:
             snapshot, waiting, prepared = await self._prepare(text)
-        except (ConfigError, OSError) as error:
+        except Exception as error:  # noqa: BLE001 - told like those of a reload
             return self._refusal(attempt, error)
         await prepared.abort()
         verdict = self._verdict(prepared.news, waiting)
@@ -202,7 +202,7 @@ class LiveConfig:
             attempt = self._begin(trigger)
             try:
                 snapshot, waiting, prepared = await self._prepare(None, touched)
-            except (ConfigError, OSError) as error:
+            except Exception as error:  # noqa: BLE001 - every attempt leaves a receipt (REL-3)
                 self._touched = None  # nothing of it is in force
                 return self._reject(attempt, error)
             if prepared.news.same:
@@ -248,7 +248,7 @@ class LiveConfig:
         self._told(receipt)
         return receipt
 
-    def _reject(self, attempt: _Attempt, error: ConfigError | OSError) -> Receipt:
+    def _reject(self, attempt: _Attempt, error: Exception) -> Receipt:
         receipt = self._refusal(attempt, error)
         self._told(receipt)
         return receipt
@@ -281,7 +281,7 @@ class LiveConfig:
             warnings=(*snapshot.warnings, *news.warnings),
         )
 
-    def _refusal(self, attempt: _Attempt, error: ConfigError | OSError) -> Receipt:
+    def _refusal(self, attempt: _Attempt, error: Exception) -> Receipt:
         before = self._in_force
         return Receipt(
             id=attempt.id,
@@ -292,7 +292,7 @@ class LiveConfig:
             generation=before.generation,
             duration_s=time.perf_counter() - attempt.begun,
             waiting=before.waiting,
-            errors=error.problems if isinstance(error, ConfigError) else (Problem(str(error)),),
+            errors=_problems(error),
         )
 
     def _told(self, receipt: Receipt) -> None:
@@ -309,3 +309,16 @@ class LiveConfig:
 
 def _both(one: Touched, other: Touched) -> Touched:
     return None if one is None or other is None else one | other
+
+
+def _problems(error: Exception) -> tuple[Problem, ...]:
+    match error:
+        case ConfigError():
+            return error.problems
+        case OSError():
+            return (Problem(str(error)),)
+        case _:
+            _log.error("preparing a generation failed inside the runtime", exc_info=error)
+            return (
+                Problem(f"the runtime failed: {type(error).__name__}; its log has the details"),
+            )

@@ -65,11 +65,11 @@ class Receipt:
         }
 
     def summary(self) -> str:
-        """Tell the attempt in one line, for the log."""
+        """Tell the attempt in one line, for the log: what changed from what to what, and what is wrong."""
         head = f"configuration {self.verdict} ({self.trigger}, receipt {self.id})"
-        told = [f"{change.key}: {change.shadow or change.acts}" for change in self.changes]
+        told = [change.told for change in self.changes]
         told += [f"tools {kind}: {_few(names)}" for kind, names in self.tools.items()]
-        told += [f"restart needed: {change.key}" for change in self.waiting]
+        told += [f"restart needed: {change.told}" for change in self.waiting]
         told += [str(problem) for problem in self.errors]
         return f"{head}: {'; '.join(told)}" if told else head
 
@@ -107,7 +107,7 @@ class Receipts:
     def add(self, receipt: Receipt) -> None:
         """Keep one more; the oldest of many is forgotten."""
         self._kept.appendleft(receipt)
-        if receipt.verdict in ("applied", "applied-restart-needed"):
+        if self._applied is None or receipt.generation > self._applied.generation:
             self._applied = receipt
         key = (receipt.trigger, receipt.verdict)
         self._counts[key] = self._counts.get(key, 0) + 1

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Final
 
 from pydantic import ValidationError
 
@@ -12,13 +13,16 @@ from session_runtime.config.settings import Settings
 from session_runtime.config.snapshot import ConfigSnapshot, digest_of, values_of
 from session_runtime.errors import ConfigError, Problem
 
+_KEYS: Final[KeyPath] = ("http", "keys")
+
 
 def held_back(
     running: ConfigSnapshot, read: ConfigSnapshot
 ) -> tuple[ConfigSnapshot, tuple[Change, ...]]:
     """Give ``read`` with the values of ``running`` for every key that acts after a restart.
 
-    Returns that and what was held back, with the value in force and the one that waits. Raises
+    All keys of callers together count as one of them once there are some: without any, every caller is
+    admin. Returns that and what was held back, with the value in force and the one that waits. Raises
     ConfigError if the rest of the edit is not valid beside the values in force.
     """
     waiting = tuple(
@@ -26,14 +30,23 @@ def held_back(
         for change in changes(running, read)
         if change.acts == "restart" and change.shadowed_by is None
     )
+    in_force = values_of(running.settings)
+    kept: dict[KeyPath, object] = {path: in_force[path] for path in map(_path, waiting)}
+    provenance = {**read.provenance, **{path: running.provenance[path] for path in kept}}
+    if running.settings.http.keys and not read.settings.http.keys:
+        waiting += (_without_keys(running),)
+        kept[_KEYS] = running.settings.http.keys
+        provenance |= {path: each for path, each in running.provenance.items() if path[:2] == _KEYS}
     if not waiting:
         return read, ()
-    in_force = values_of(running.settings)
-    kept = {path: in_force[path] for path in map(_path, waiting)}
     settings = _with(read.settings, kept)
-    provenance = {**read.provenance, **{path: running.provenance[path] for path in kept}}
     digest = digest_of(settings, provenance, read.system_prompt)
     return replace(read, settings=settings, provenance=provenance, digest=digest), waiting
+
+
+def _without_keys(running: ConfigSnapshot) -> Change:
+    """Taking the last key away opens the daemon to everybody on the machine: no half-written file may."""
+    return Change(dotted(_KEYS), sorted(running.settings.http.keys), [], "restart")
 
 
 def _path(change: Change) -> KeyPath:

@@ -45,6 +45,8 @@ STORM_MS: Final = 100
 STEP_MS: Final = 10
 ALIVE_MS: Final = 250
 """How events are gathered, and how often it is told that there are none, in milliseconds."""
+LATE_S: Final = 30.0
+"""So long one look and one reload together may take before the watching counts as stuck."""
 AGAIN_S: Final = (0.1, 1.0, 5.0)
 """Waits before the watching starts again after a failure; the last one holds for all further ones."""
 
@@ -92,6 +94,7 @@ class _Seen:
     watched: Watched
     prints: Fingerprint
     readable: bool
+    is_mounted: bool
     armed: _Armed
 
 
@@ -120,6 +123,8 @@ class Watcher:
         self._missed = True
         self._stopping = False
         self._restarts = 0
+        self._looked_at = 0.0
+        self._is_mounted = False
         self.looks = 0
         self.hears = False
         self._failure: str | None = None
@@ -131,8 +136,11 @@ class Watcher:
 
     @property
     def alive(self) -> bool:
-        """Whether the watching goes on; false should never be seen."""
-        return not any(task.done() for task in self._tasks)
+        """Whether everything was looked at when it was due; false should never be seen."""
+        if self._wanted == "off" or not self._tasks:
+            return True
+        late_s = asyncio.get_running_loop().time() - self._looked_at
+        return late_s < LATE_S + 3 * self._recheck_s
 
     def status(self) -> JsonObject:
         """Tell operators what is watched, and how."""
@@ -149,7 +157,7 @@ class Watcher:
 
     def warnings(self) -> list[str]:
         """What an operator should know about the place of the file."""
-        if not is_mount_point(self._config):
+        if not self._is_mounted:
             return []
         return [
             f"{self._config} is itself a mount point: edits in place are noticed, but a file that"
@@ -162,9 +170,9 @@ class Watcher:
         if self._wanted == "off":
             yield
             return
+        self._seen = await self._look()
         for warning in self.warnings():
             _log.warning("%s", warning)
-        self._seen = await self._look()
         work = {"follow edits": self._follow}
         if self._wanted == "events":
             work["events of files"] = self._listen
@@ -198,8 +206,7 @@ class Watcher:
             failures += 1
 
     def _tell(self, failure: Exception) -> None:
-        causes = failure.exceptions if isinstance(failure, ExceptionGroup) else (failure,)
-        self._failure = "; ".join(f"{type(each).__name__}: {each}" for each in causes)
+        self._failure = "; ".join(f"{type(each).__name__}: {each}" for each in _causes(failure))
         self._restarts += 1
         _log.error("watching for edits failed and starts again: %s", self._failure)
 
@@ -214,6 +221,8 @@ class Watcher:
             known = f"{_STIRRED}{self.looks}" if self._touched else last.prints.trees
         seen = await in_thread("look at configuration", partial(_see, watched, known))
         self.looks += 1
+        self._looked_at = asyncio.get_running_loop().time()
+        self._is_mounted = seen.is_mounted
         return seen
 
     async def _follow(self) -> None:
@@ -257,9 +266,12 @@ class Watcher:
                 return now
 
     async def _reload(self, trigger: Trigger, now: _Seen, touched: frozenset[str] | None) -> None:
-        self._seen = now
         self._touched.clear()
         await self._live.reload(trigger, touched)
+        self._seen = now
+        if watched_by(self._config, self._live.snapshot) != now.watched:
+            self._missed = True  # what is watched from now on may have changed meanwhile
+            self._hint.set()
 
     def _told_of(self) -> frozenset[str] | None:
         """What events told of since the last reload; None if some may have been missed."""
@@ -272,8 +284,8 @@ class Watcher:
         What a rejected edit lacks may be anywhere; and what a new configuration reads may have been
         saved after it was read and before it was watched.
         """
-        self._seen = now
         rejected, tried = self._live.rejected, await self._live.validate()
+        self._seen = now
         told = tried.verdict == "unchanged" if rejected is None else tried.errors == rejected.errors
         if not told:
             await self._reload("watch", now, None)
@@ -323,6 +335,15 @@ class Watcher:
                 self._hint.set()
 
 
+def _causes(failure: Exception) -> Iterator[Exception]:
+    """What really failed, however deep in groups."""
+    if isinstance(failure, ExceptionGroup):
+        for inner in failure.exceptions:
+            yield from _causes(inner)
+    else:
+        yield failure
+
+
 def _see(watched: Watched, known_trees: str | None) -> _Seen:
     places = places_of(watched.files)
     armed = _Armed(
@@ -330,7 +351,13 @@ def _see(watched: Watched, known_trees: str | None) -> _Seen:
         tuple(dict.fromkeys(_identified(watched.trees))),
         frozenset(map(str, places)),
     )
-    return _Seen(watched, fingerprint(watched, known_trees), is_readable(watched.config), armed)
+    return _Seen(
+        watched,
+        fingerprint(watched, known_trees),
+        is_readable(watched.config),
+        is_mount_point(watched.config),
+        armed,
+    )
 
 
 def _identified(folders: Iterable[Path]) -> Iterator[_Folder]:

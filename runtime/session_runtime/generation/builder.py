@@ -24,11 +24,7 @@ from session_runtime.generation.state import (
     PermittedLists,
     Profile,
 )
-from session_runtime.generation.warnings import (
-    crowded_profiles,
-    taken_for_the_loader,
-    unreachable_names,
-)
+from session_runtime.generation.warnings import taken_for_the_loader
 from session_runtime.local.scan import Scan, scan
 from session_runtime.local.source import LocalSource
 from session_runtime.models.base import Model
@@ -163,8 +159,7 @@ class GenerationBuilder:
             held_toolbox=box_key,
             warnings=(
                 *found.warnings,
-                *unreachable_names(settings, derived.index),
-                *crowded_profiles(settings, derived.index),
+                *derived.warnings,
                 *taken_for_the_loader(opened),
             ),
         )

@@ -10,6 +10,7 @@ from typing import Final
 from session_runtime.config.load import ConfigSnapshot
 from session_runtime.config.settings import Settings, default_profile, profiles
 from session_runtime.generation.state import Generation
+from session_runtime.generation.warnings import crowded_profiles, unreachable_names
 from session_runtime.registry.catalog import Catalog
 from session_runtime.registry.names import WireNames, build_wire_names, meets_tool_search
 from session_runtime.registry.policy import Policy, compile_policy
@@ -35,6 +36,7 @@ class Derived:
     loader: ToolSpec
     tokens: Mapping[str, int]
     digest: str
+    warnings: tuple[str, ...]
 
 
 def derive(
@@ -51,14 +53,16 @@ def derive(
     names = {separator: build_wire_names(tools, separator) for separator in separators}
     main = names[configured[default_profile(settings)].name_separator]
     loader = tool_search_spec(settings.skills.tool_search_max_results)
+    index = _index(settings, catalog, main, before)
     return Derived(
         names=MappingProxyType(names),
         clashes=MappingProxyType({each: _clashes(tools, each) for each in separators}),
         policy=compile_policy(settings.access, settings.features, catalog.specs).under(revocations),
-        index=_index(settings, catalog, main, before),
+        index=index,
         loader=loader,
         tokens=MappingProxyType(_tokens((*catalog.specs, loader), before)),
         digest=_digest(snapshot, catalog),
+        warnings=(*unreachable_names(settings, index), *crowded_profiles(settings, index)),
     )
 
 

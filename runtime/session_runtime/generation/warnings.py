@@ -1,6 +1,8 @@
 """What an operator configured that cannot work with the tools at hand (TS-3, TS-10, ASK-12)."""
 
 from collections.abc import Mapping
+from itertools import islice
+from typing import Final
 
 from session_runtime.config.keys import dotted
 from session_runtime.config.models import ModelProfile
@@ -8,6 +10,8 @@ from session_runtime.config.settings import Settings, profiles
 from session_runtime.generation.state import Profile
 from session_runtime.registry.names import END, TOOL_SEARCH
 from session_runtime.search import SearchIndex, SearchView, resolve_names
+
+MOST_TOLD: Final = 20
 
 
 def unreachable_names(settings: Settings, index: SearchIndex) -> list[str]:
@@ -19,9 +23,11 @@ def unreachable_names(settings: Settings, index: SearchIndex) -> list[str]:
         ("skills.prefetch_tools", skills.prefetch_tools),
     ):
         _, missing = resolve_names(everything, [name for name in names if name != TOOL_SEARCH])
-        for name, near in missing.items():
+        for name, near in islice(missing.items(), MOST_TOLD):
             hint = f"; did you mean {near!r}?" if near else ""
             warnings.append(f"{key}: there is no tool {name!r}{hint}")
+        if len(missing) > MOST_TOLD:
+            warnings.append(f"{key}: {len(missing) - MOST_TOLD} more names that no tool has")
     if settings.ask.require_end and not _end_is_reachable(settings, everything):
         warnings.append(
             "ask.require_end is on, but the tool 'end' is not exposed from the first turn: "

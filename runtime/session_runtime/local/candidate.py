@@ -47,7 +47,7 @@ Stamp = tuple[object, ...]
 _SETTLED_S: Final = 0.1
 
 
-def _unknown() -> None:
+def unknown_stamp() -> None:
     """No stamp: what something is made of can only be told by reading it."""
 
 
@@ -82,7 +82,7 @@ class Candidate:
     origin: Origin
     read: Callable[[], Material]
     listing: Listing | None = None
-    stamp: Callable[[], Stamp | None] = _unknown
+    stamp: Callable[[], Stamp | None] = unknown_stamp
 
 
 def told_twice(key: str, what: str, identities: Iterable[Hashable]) -> Iterator[Problem]:

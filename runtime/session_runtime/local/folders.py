@@ -21,6 +21,7 @@ from session_runtime.local.candidate import (
     read_file,
     stamp_of,
     told_twice,
+    unknown_stamp,
     unusable,
 )
 from session_runtime.local.code import StoredCode
@@ -121,7 +122,7 @@ def _candidate(
         origin=origin,
         read=read,
         listing=Listing(KEY, str(root)),
-        stamp=partial(_stamp, entry.path),
+        stamp=partial(_stamp, entry.path) if fault is None else unknown_stamp,
     )
 
 

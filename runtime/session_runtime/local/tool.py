@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
 from session_runtime.errors import PermanentError
-from session_runtime.local.candidate import MANIFEST, Candidate, Material, Stamp
-from session_runtime.local.code import Code, ImportPath, StoredCode
+from session_runtime.local.candidate import MANIFEST, Candidate, Material, Stamp, unusable
+from session_runtime.local.code import Code, ImportPath, StoredCode, code_faults
 from session_runtime.local.manifest import Manifest, read_manifest
 from session_runtime.registry.names import canonical_name
 from session_runtime.registry.schema import ArgumentCheck, compile_schema
@@ -36,16 +36,25 @@ class LocalTool:
 def make_tool(candidate: Candidate, before: LocalTool | None) -> LocalTool:
     """Read a candidate; what was made of it ``before`` is given again if nothing changed.
 
-    Raises PermanentError, or OSError, if it cannot be used.
+    Code that was edited has to be Python, so that a slip does not cost the form that worked; the start
+    leaves that to the first call (REG-2). Raises PermanentError, or OSError, if it cannot be used.
     """
     stamp = candidate.stamp()  # before the files are read: what is written meanwhile is noticed
     if before is not None and stamp is not None and before.stamp == stamp:
         return before
     material = candidate.read()
     digest = _digest(candidate.name, material)
-    if before is not None and before.spec.digest == digest:
-        return replace(before, stamp=stamp)
+    if before is not None:
+        if before.spec.digest == digest:
+            return replace(before, stamp=stamp)
+        _refuse_broken(material.code)
     return _tool(candidate, material, digest, stamp)
+
+
+def _refuse_broken(code: Code) -> None:
+    fault = next(code_faults(code), None) if isinstance(code, StoredCode) else None
+    if fault is not None:
+        raise unusable(f"its code cannot be imported: {fault}")
 
 
 def _tool(candidate: Candidate, material: Material, digest: str, stamp: Stamp | None) -> LocalTool:
