@@ -126,3 +126,22 @@ async def living(
     watcher = Watcher(live, file, mode, recheck_s)
     async with watcher.running():
         yield Place(file, live, builder, watcher)
+
+
+def open_files() -> int:
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
+async def watching(place: Place, mode: Mode = "events") -> None:
+    """Wait until events are asked for, so that a save is noticed by one and not by the first look."""
+    async with asyncio.timeout(20):
+        while mode == "events" and not place.watcher.hears:  # noqa: ASYNC110 - no event tells it
+            await asyncio.sleep(0.001)
+
+
+async def looked_again(place: Place) -> None:
+    """Wait until the watcher has looked once more from now on; a look may be under way already."""
+    before = place.watcher.looks
+    async with asyncio.timeout(20):
+        while place.watcher.looks < before + 2:  # noqa: ASYNC110 - no event tells it
+            await asyncio.sleep(0.001)

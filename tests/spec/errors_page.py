@@ -150,12 +150,12 @@ def _failed(code: Code) -> AskResult:
 
 def _status(code: Code) -> int:
     match code.name.partition(".")[0]:
-        case "request" | "auth":
-            return refusal(RequestError("", code=code.name)).status_code
         case "busy":
             return ask_answer(_failed(code)).status_code
-        case _:
+        case "internal":
             return 500
+        case _:
+            return refusal(RequestError("", code=code.name)).status_code
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 import pytest
 
+from session_runtime.errors import RequestError
+from session_runtime.transports.http.answers import refusal
 from tests.spec.emitted_codes import emitted, retryable
 from tests.spec.errors_page import DATA, PAGE, described, families, read_code, render
 
@@ -29,6 +31,24 @@ def test_the_page_promises_to_try_again_where_errors_do() -> None:
         if code in described() and described()[code].again is not again
     ]
     assert not wrong
+
+
+def test_every_code_that_has_a_status_of_its_own_over_http_is_seen_there() -> None:
+    lost = [
+        name
+        for name, code in described().items()
+        if refusal(RequestError("", code=name)).status_code != 400 and "http" not in code.seen
+    ]
+    assert not lost
+
+
+def test_the_page_has_the_statuses_that_the_daemon_answers_with() -> None:
+    page = PAGE.read_text("utf-8")
+    assert "| `config.if_match` | HTTP 428 |" in page
+    assert "| `config.not_over_network` | HTTP 403 |" in page
+    assert "| `config.unknown_key` | exit 64, HTTP 400 |" in page
+    assert "| `busy.stopping` | HTTP 503 |" in page
+    assert "| `revocations.not_kept` | HTTP 500 |" in page
 
 
 def test_every_code_says_what_happened_and_what_to_do_in_sentences() -> None:

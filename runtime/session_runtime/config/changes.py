@@ -2,14 +2,17 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from session_runtime.config.keys import KeyPath, dotted
 from session_runtime.config.origin import DEFAULT, Candidate
 from session_runtime.config.section import Acts
 from session_runtime.config.shape import leaf_at
 from session_runtime.config.snapshot import ConfigSnapshot, plain, values_of
+from session_runtime.wire import to_bytes
 
 _PROMPT_FILE: KeyPath = ("ask", "prompt_file")
+_LONGEST_VALUE: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,12 @@ class Change:
     def shadow(self) -> str | None:
         """Say that the edit has no effect and why; None if it has one."""
         return None if self.shadowed_by is None else f"no effect: shadowed by {self.shadowed_by}"
+
+    @property
+    def told(self) -> str:
+        """Tell it on one line, for a log: the key, both values cut short, and the shadow (REL-3)."""
+        without = "" if self.shadow is None else f" ({self.shadow})"
+        return f"{self.key}: {_short(self.old)} -> {_short(self.new)}{without}"
 
 
 def changes(old: ConfigSnapshot, new: ConfigSnapshot) -> tuple[Change, ...]:
@@ -55,8 +64,8 @@ def _in_force(
     if before != after or new_text:
         yield Change(
             dotted(path),
-            plain(before, old.provenance.get(path, ())),
-            plain(after, new.provenance.get(path, ())),
+            plain(path, before, old.provenance.get(path, ())),
+            plain(path, after, new.provenance.get(path, ())),
             leaf_at(path).acts,
         )
 
@@ -69,8 +78,8 @@ def _shadowed(
     if _value(before) != _value(after) and in_force.kind not in ("config", "default"):
         yield Change(
             dotted(path),
-            plain(_value(before), before),
-            plain(_value(after), after),
+            plain(path, _value(before), before),
+            plain(path, _value(after), after),
             leaf_at(path).acts,
             shadowed_by=str(in_force),
         )
@@ -82,3 +91,11 @@ def _of_file(candidates: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
 
 def _value(candidates: tuple[Candidate, ...]) -> object:
     return candidates[0].value if candidates else None
+
+
+def _short(value: object) -> str:
+    if value is None:
+        return "unset"
+    bounded = value[:_LONGEST_VALUE] if isinstance(value, str) else value
+    text = to_bytes(bounded).decode()
+    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"

@@ -68,9 +68,7 @@ def parse_toml(path: Path, data: bytes) -> TomlFile:
         line = data.count(b"\n", 0, error.start) + 1
         raise _refused(path, f"is not UTF-8 (byte 0x{data[error.start]:02x})", line) from None
     if not text.strip():
-        raise _refused(
-            path, "is empty; to run on defaults alone, write a comment or remove the file"
-        )
+        raise _refused(path, "is empty; to run on defaults alone, write a comment")
     values = _parsed(path, text)
     return TomlFile(path.name, data, values, key_lines(text.replace("\r\n", "\n")))
 

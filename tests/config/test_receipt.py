@@ -1,0 +1,51 @@
+"""The line that the log has for an attempt: each change with both values, short and on one line."""
+
+import pytest
+
+from session_runtime.config.changes import Change
+from session_runtime.config.receipt import Receipt
+
+
+def receipt(*, changes: tuple[Change, ...] = (), waiting: tuple[Change, ...] = ()) -> Receipt:
+    return Receipt(
+        id=3,
+        at=0.0,
+        trigger="watch",
+        verdict="applied-restart-needed" if waiting else "applied",
+        digest="d",
+        generation=2,
+        duration_s=0.0,
+        changes=changes,
+        waiting=waiting,
+    )
+
+
+@pytest.mark.requirement("REL-3")
+@pytest.mark.requirement("REL-4")
+def test_the_log_tells_both_values_of_what_changed_and_of_what_waits() -> None:
+    edited = receipt(
+        changes=(
+            Change("ask.max_steps", 32, 9, "next ask"),
+            Change("skills.prefetch_tools", None, ["notes.list", "end"], "next ask"),
+        ),
+        waiting=(Change("http.port", 8040, 9000, "restart"),),
+    )
+    assert edited.summary() == (
+        "configuration applied-restart-needed (watch, receipt 3): ask.max_steps: 32 -> 9; "
+        'skills.prefetch_tools: unset -> ["notes.list","end"]; '
+        "restart needed: http.port: 8040 -> 9000"
+    )
+
+
+@pytest.mark.requirement("CFG-3b")
+def test_the_log_tells_that_an_edit_has_no_effect() -> None:
+    edited = receipt(changes=(Change("ask.max_steps", 32, 9, "next ask", "env X"),))
+    assert edited.summary().endswith(": ask.max_steps: 32 -> 9 (no effect: shadowed by env X)")
+
+
+@pytest.mark.parametrize("long", ["line\n" * 100, ["entry"] * 100], ids=["text", "list"])
+def test_the_log_cuts_long_values_and_keeps_them_on_one_line(long: object) -> None:
+    edited = receipt(changes=(Change("ask.system_prompt", "x" * 58, long, "next ask"),))
+    key, old, arrow, new = edited.summary().partition("): ")[2].split(" ")
+    assert (key, old, arrow) == ("ask.system_prompt:", f'"{"x" * 58}"', "->")
+    assert (len(new), new[-1]) == (60, "…")
