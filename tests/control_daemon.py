@@ -3,7 +3,7 @@
 import asyncio
 import socket
 import threading
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +14,7 @@ from session_runtime.client.control import SOCKET
 from session_runtime.transports.http.door import HttpDoor, HttpLimits
 from session_runtime.transports.http.guard import ControlGate
 from session_runtime.transports.http.server import build_app, run_http
+from session_runtime.types import NOTHING
 from tests.support import write_config
 
 T = TypeVar("T")
@@ -33,15 +34,15 @@ class Daemon:
 
 
 @contextmanager
-def control_daemon(folder: Path, text: str) -> Iterator[Daemon]:
-    """Serve a runtime with this configuration, written to ``folder/config.toml``."""
+def control_daemon(folder: Path, text: str, env: Mapping[str, str] = NOTHING) -> Iterator[Daemon]:
+    """Serve a runtime with this configuration, written to ``folder/config.toml``, and environment."""
     config = write_config(folder, text)
     started: list[Daemon] = []
     ready, stop = threading.Event(), asyncio.Event()
 
     async def serve() -> None:
         try:
-            async with Runtime.open(config, env={}) as runtime:
+            async with Runtime.open(config, env=env) as runtime:
                 state_dir = runtime.generation.settings.runtime.state_dir
                 async with serving_socket(runtime, state_dir, stop):
                     started.append(Daemon(runtime, asyncio.get_running_loop()))

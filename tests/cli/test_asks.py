@@ -78,7 +78,7 @@ def test_named_asks_are_ended_with_the_reason(run: Run, hanging: Hanging) -> Non
     first, _, last = hanging.ids
     done = run("asks", "cancel", first, "ask_gone", last, "--reason", "too slow, 太慢")
     assert (done.code, done.out) == (exits.USAGE, "cancelled 2\n")
-    assert done.err == ("error: no ask 'ask_gone' is running; GET /v1/asks lists those that are\n")
+    assert done.err == ("error: no ask 'ask_gone' is running; asks list shows those that are\n")
     told = ErrorInfo("cancelled.operator", "too slow, 太慢")
     assert hanging.asks[0].result(WAIT_S).error == hanging.asks[2].result(WAIT_S).error == told
     assert not hanging.asks[1].done()

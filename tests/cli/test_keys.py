@@ -60,6 +60,7 @@ def test_every_key_is_another_one(run: Run) -> None:
 
 @pytest.mark.requirement("NET-2b")
 def test_keys_are_listed_without_what_would_let_anybody_in(run: Run) -> None:
+    Path("config.toml").write_text(REMARK)
     assert json.loads(run("keys", "list", "--json").out) == []
     assert run("keys", "list").err == "there are no keys: this machine alone may call\n"
     made = json.loads(run("keys", "add", "bot", "--act-for", "*", "--write", "--json").out)
@@ -99,14 +100,15 @@ def test_a_revoked_key_is_gone_from_the_file_and_nothing_else_is(run: Run) -> No
         (("add", "x", "--role", ""), exits.CONFIG, "item 1 must not be empty"),
         (("add", "x", "--config", "none.toml", "--write"), exits.CONFIG, "none.toml"),
         (("revoke", "both"), exits.USAGE, "there is no key of 'both'"),
-        (("revoke", "bot"), exits.CONFIG, "http.host: callers need no key"),
+        (("revoke", "bot", "--last"), exits.CONFIG, "http.host: callers need no key"),
     ],
 )
 def test_what_would_make_no_good_configuration_changes_nothing(
     run: Run, arguments: tuple[str, ...], code: int, message: str
 ) -> None:
-    run("keys", "add", "bot", "--write")
     path = Path("config.toml")
+    path.write_text("[http.keys]\n")
+    run("keys", "add", "bot", "--write")
     path.write_text(f'[http]\nhost = "0.0.0.0"\n\n{path.read_text()}')
     before = path.read_text()
     done = run("keys", *arguments)
@@ -123,3 +125,30 @@ def test_a_key_that_the_environment_gives_is_not_removed_from_the_file(
     done = run("keys", "revoke", "bot")
     assert (done.code, done.out) == (exits.USAGE, "")
     assert "is given by env SESSION_RUNTIME__HTTP__KEYS__BOT__HASH: remove it there" in done.err
+
+
+@pytest.mark.requirement("NET-2b")
+def test_without_a_file_no_key_is_written(run: Run) -> None:
+    done = run("keys", "add", "bot", "--write")
+    assert (done.code, done.out) == (exits.CONFIG, "")
+    assert "session-runtime config init writes one to start with" in done.err
+    assert not Path("config.toml").exists()
+
+
+@pytest.mark.requirement("NET-2")
+def test_the_last_key_goes_only_on_demand_and_with_a_warning(run: Run) -> None:
+    path = Path("config.toml")
+    path.write_text(REMARK)
+    run("keys", "add", "bot", "--write")
+    before = path.read_text()
+    meaning = "without a key, every caller on this machine is an administrator"
+    refused = run("keys", "revoke", "bot")
+    assert (refused.code, refused.out, path.read_text()) == (exits.USAGE, "", before)
+    assert refused.err == (
+        f"error: the key of 'bot' is the last: {meaning}; add another key first, or say --last\n"
+    )
+    done = run("keys", "revoke", "bot", "--last", "--json")
+    assert (done.code, json.loads(done.out)) == (exits.OK, {"name": "bot", "written": True})
+    assert done.err == f"warning: no key is left: {meaning}\n"
+    assert path.read_text().startswith(REMARK)
+    assert "bot" not in path.read_text()

@@ -2,6 +2,7 @@
 
 import pytest
 
+from session_runtime.config.faults import written
 from tests.config.conftest import Reader
 
 
@@ -231,6 +232,28 @@ def test_the_query_of_an_address_is_not_repeated(read: Reader) -> None:
     (problem,) = read.problems(text)
     assert "verysecret" not in problem
     assert "ftp://a/v1?***" in problem
+
+
+@pytest.mark.requirement("CFG-4")
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("https://user:pw@h/v1?api_key=v3ry", "***@h/v1?***"),
+        ("//h?api_key=v3ry", "//h?***"),
+        ("h.example/v1?api_key=v3ry&x=1", "h.example/v1?***"),
+        ("?v3ry", "?***"),
+        ("h.example/v1#access_token=v3ry", "h.example/v1#***"),
+    ],
+)
+def test_no_query_is_repeated_whatever_stands_before_it(address: str, shown: str) -> None:
+    assert written(address) == f'"{shown}"'
+
+
+@pytest.mark.requirement("CFG-4")
+def test_a_field_of_a_body_that_sounds_secret_is_not_repeated(read: Reader) -> None:
+    text = "[models.c]\nmodel = 'm'\nbase_url = 'http://a'\nextra_body = {token = 1979-05-27}"
+    (problem,) = read.problems(text)
+    assert problem.endswith("(given: ***)")
 
 
 @pytest.mark.requirement("CFG-1")

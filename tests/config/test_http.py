@@ -5,7 +5,6 @@ import pytest
 from session_runtime.config.changes import changes
 from session_runtime.config.explain import show
 from session_runtime.config.restart import held_back
-from session_runtime.errors import ConfigError
 from session_runtime.registry.keyring import hash_of
 from tests.config.conftest import Reader
 
@@ -127,11 +126,14 @@ def test_a_host_for_everybody_given_elsewhere_needs_keys_too(read: Reader) -> No
 
 
 @pytest.mark.requirement("NET-2b")
-@pytest.mark.parametrize("edit", [EVERYWHERE, "[http]\nport = 8040\n"])
-def test_the_last_key_stays_while_others_can_reach_the_port(read: Reader, edit: str) -> None:
+def test_the_last_key_stays_until_a_restart_and_with_it_the_host_for_everybody(
+    read: Reader,
+) -> None:
     running = read(EVERYWHERE + BOT)
-    with pytest.raises(ConfigError, match="only a loopback address is allowed"):
-        held_back(running, read(edit))
+    kept, waiting = held_back(running, read("[http]\nport = 8040\n"))
+    assert kept.settings.http == running.settings.http
+    assert [change.key for change in waiting] == ["http.host", "http.keys"]
+    assert NEEDS_KEYS in read.problems(EVERYWHERE)[0]
 
 
 @pytest.mark.requirement("NET-2b")

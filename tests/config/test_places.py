@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from session_runtime.config.load import find_state_dir
 from tests.config.conftest import Reader
 
 
@@ -53,11 +54,42 @@ def test_a_trace_may_go_to_whatever_can_be_written(read: Reader, name: str) -> N
     assert read(f'[trace]\npath = "{name}"\n').settings.trace.path == read.folder / name
 
 
-@pytest.mark.parametrize("path", ["x" * 300, "a\\u0000b"])
-def test_a_path_that_no_file_can_have_is_refused(read: Reader, path: str) -> None:
-    [problem] = read.problems(f'[trace]\npath = "{path}"\n')
-    assert problem.startswith("config.toml:2: trace.path: ")
-    assert "cannot be used" in problem
+@pytest.mark.requirement("CFG-1")
+@pytest.mark.parametrize(
+    ("path", "fault"),
+    [
+        ("a\\u0000b", "it holds a null character"),
+        ("x" * 300, "a name in it is longer than 255 bytes"),
+        ("é/" * 1_500, "it is longer than 4095 bytes"),
+    ],
+    ids=["null", "long name", "long path"],
+)
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ('[trace]\npath = "{}"', "2: trace.path"),
+        ('[runtime]\nstate_dir = "{}"', "2: runtime.state_dir"),
+        ('[ask]\nprompt_file = "{}"', "2: ask.prompt_file"),
+        ('[handlers]\npaths = [".", "{}"]', "2: handlers.paths: item 2"),
+        ('[models.m]\nwire = "scripted"\nscript = "{}"', "3: models.m.script"),
+        ('[files.roots.r]\npath = "{}"', "2: files.roots.r.path"),
+        ('[handlers.entries.t]\nimport = "a:b"\nschema = "{}"', "3: handlers.entries.t.schema"),
+    ],
+    ids=lambda value: value.split(": ")[1] if ": " in value else "",
+)
+def test_a_path_that_no_file_can_have_is_refused_wherever_it_is_given(
+    read: Reader, text: str, key: str, path: str, fault: str
+) -> None:
+    [problem] = read.problems(text.replace("{}", path))
+    assert problem.startswith(f"config.toml:{key}: '")
+    assert problem.endswith(f" is no usable path: {fault}")
+    assert len(problem) < 250
+
+
+def test_a_state_directory_that_nothing_can_have_is_not_looked_for(read: Reader) -> None:
+    path = read.file("config.toml", '[runtime]\nstate_dir = "a\\u0000b"\n')
+    found = find_state_dir(path, named=True, env={})
+    assert found == read("[log]\n").settings.runtime.state_dir
 
 
 def test_nothing_is_made_by_reading(read: Reader, tmp_path: Path) -> None:

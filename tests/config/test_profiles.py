@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from pydantic import SecretStr
 
 from session_runtime.config.explain import explain, show
+from session_runtime.config.json_value import thawed
 from session_runtime.config.settings import fallback_faults
-from session_runtime.config.snapshot import plain
 from tests.config.conftest import Reader
 
 SECRET = "sk-5tr3ng-geheim"
@@ -111,7 +111,7 @@ def test_the_body_may_hold_whatever_json_can_say_and_nobody_can_change_it(read: 
     )
     snapshot = read(text)
     body = snapshot.settings.models["main"].extra_body
-    assert {name: plain(value) for name, value in body.items()} == {
+    assert {name: thawed(value) for name, value in body.items()} == {
         "top_p": 0.9,
         "seed": 7,
         "stop": ["a", "b"],
@@ -136,7 +136,7 @@ def test_the_body_can_be_given_by_variables_as_a_whole_and_by_field(read: Reader
     }
     body = read(f"{CHAT}extra_body = {{ seed = 7, top_k = 2 }}\n", env=env)
     assert {
-        name: plain(value) for name, value in body.settings.models["main"].extra_body.items()
+        name: thawed(value) for name, value in body.settings.models["main"].extra_body.items()
     } == {
         "seed": 7,
         "top_k": 40,

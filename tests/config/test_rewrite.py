@@ -154,6 +154,14 @@ def test_a_change_is_made_where_an_operator_would_make_it(
     assert changed(OPERATORS, **changes) == OPERATORS.replace(old, new)
 
 
+def test_a_long_list_is_written_as_one_piece() -> None:
+    items = [f"group.tool_{number}" for number in range(20_000)]
+    text = changed("[skills]\n", skills__prefetch_tools=items)
+    again = changed(text, skills__prefetch_tools=items[::-1])
+    assert text == f"[skills]\nprefetch_tools = {json.dumps(items)}\n"
+    assert again == f"[skills]\nprefetch_tools = {json.dumps(items[::-1])}\n"
+
+
 def test_a_field_is_added_inside_of_an_inline_table() -> None:
     text = "[models.m]\nextra_body = {seed = 1} # for tests\n"
     result = changed(text, models__m__extra_body__top_k={"x": [1]})

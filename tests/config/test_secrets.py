@@ -6,7 +6,9 @@ from dataclasses import asdict
 import pytest
 from pydantic import SecretStr
 
+from session_runtime.config.changes import changes
 from session_runtime.config.explain import explain, show
+from session_runtime.config.secrets import address_secrets, masked_address
 from session_runtime.config.snapshot import ConfigSnapshot
 from tests.config.conftest import Reader
 
@@ -199,6 +201,11 @@ def test_the_digest_tells_whether_there_is_a_secret_but_not_which(read: Reader) 
             "subscription-key=&model=m&code=49",
             "subscription-key=&model=m&code=***",
         ),
+        ("jwt=v3ry&bearer=v3ry&sessionid=v3ry", "jwt=***&bearer=***&sessionid=***"),
+        (
+            "cred=v3ry&X-Amz-Signature=v3ry&accessId=v3ry",
+            "cred=***&X-Amz-Signature=***&accessId=***",
+        ),
         ("v3ry", "***"),
         ("token=v3ry#v3ry", "token=***#***"),
         ("design=big&monkey", "design=big&***"),
@@ -220,3 +227,56 @@ def test_the_digest_does_not_change_with_a_secret_in_an_address(read: Reader) ->
     one, rotated, other = (read(text.format(*each)) for each in ((1, 1), (2, 1), (1, 2)))
     assert one.digest == rotated.digest != other.digest
     assert one.settings != rotated.settings
+
+
+BODY = """[models.main.extra_body]
+user_token = "v3ry"
+plain = "//h/v1?api_key=v3ry"
+safe = "x"
+[models.main.extra_body.service]
+name = "n"
+login = [{user = "u", password = "v3ry", auth = ["v3ry"]}]
+"""
+
+
+@pytest.mark.requirement("CFG-4")
+def test_what_sounds_secret_in_the_fields_of_a_body_is_masked(read: Reader) -> None:
+    snapshot = read(CHAT + BODY)
+    shown = {
+        explanation.key.rpartition(".")[2]: explanation.value
+        for explanation in show(snapshot)
+        if explanation.key.startswith("models.main.extra_body.")
+    }
+    assert shown == {
+        "user_token": "***",
+        "plain": "//h/v1?api_key=***",
+        "safe": "x",
+        "service": {"name": "n", "login": [{"user": "u", "password": "***", "auth": ["***"]}]},
+    }
+    assert "v3ry" not in everything_shown(snapshot)
+
+
+@pytest.mark.requirement("CFG-4")
+def test_a_receipt_tells_that_such_a_field_changed_and_not_to_what(read: Reader) -> None:
+    old, new = read(CHAT + BODY), read(CHAT + BODY.replace("v3ry", "an0ther"))
+    found = changes(old, new)
+    assert [change.key.rpartition(".")[2] for change in found] == ["user_token", "plain", "service"]
+    assert all(change.old == change.new for change in found)
+    assert old.digest == new.digest
+    assert old.settings != new.settings
+
+
+@pytest.mark.requirement("CFG-4")
+def test_a_shadowed_secret_of_the_wrong_kind_is_masked_in_a_receipt(read: Reader) -> None:
+    env = {"SESSION_RUNTIME__MODELS__MAIN__API_KEY": SECRET}
+    old, new = read(CHAT, env=env), read(f'{CHAT}api_key = ["v3ry"]\n', env=env)
+    [change] = changes(old, new)
+    assert (change.key, change.old, change.new) == ("models.main.api_key", None, ["***"])
+
+
+@pytest.mark.requirement("CFG-4")
+def test_what_is_masked_in_an_address_can_be_listed() -> None:
+    address = "https://h/v1?jwt=a1&v=2&code=b%202&session_id=c3&c4#d5"
+    assert address_secrets(address) == ("a1", "b%202", "c3", "c4", "d5")
+    assert masked_address(address) == "https://h/v1?jwt=***&v=2&code=***&session_id=***&***#***"
+    assert address_secrets("what? token=x") == ()

@@ -90,6 +90,23 @@ def test_masks_without_a_secret_of_now_are_told() -> None:
     )
 
 
+def services(*each: dict[str, str]) -> dict[str, Any]:
+    return {"models": {"m": {"extra_body": {"services": list(each)}}}}
+
+
+@pytest.mark.requirement("CFG-4b")
+def test_a_secret_in_a_list_is_put_back_only_beside_what_it_belongs_to() -> None:
+    one, other = {"host": "a", "token": "A"}, {"host": "b", "token": "B"}
+    kept = masked(services(one, other))
+    key = ("models", "m", "extra_body", "services", "token")
+    assert with_secrets(kept, services(one, other)) == (services(one, other), ())
+    assert with_secrets(kept, services(other, one)) == (kept, (key,))
+    assert with_secrets(kept, services(one, {**other, "host": "c"})) == (
+        services(one, {**other, "token": "***"}),
+        (key,),
+    )
+
+
 @settings(deadline=None)
 @given(SETTINGS)
 def test_masking_twice_is_masking_once_and_every_mask_can_be_filled(

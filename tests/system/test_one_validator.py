@@ -11,8 +11,8 @@ import httpx2
 import pytest
 
 from session_runtime import ConfigError, Runtime
+from session_runtime.app.reader import ConfigReader
 from session_runtime.cli.opening import checked
-from session_runtime.cli.options import Files
 from session_runtime.transports.http.door import HttpLimits
 from session_runtime.transports.http.guard import ControlGate
 from tests.support import write_handler
@@ -40,7 +40,7 @@ async def at_start(file: Path) -> Verdict:
 async def at_check(file: Path) -> Verdict:
     """``config check``, without printing."""
     try:
-        await checked(Files(str(file)))
+        await checked(ConfigReader(file)())
     except ConfigError as error:
         return False, [asdict(problem) for problem in error.problems]
     return True, []

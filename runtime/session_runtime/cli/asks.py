@@ -71,10 +71,17 @@ def _cancel(
         try:
             told = daemon.request("DELETE", f"/v1/asks/{quote(ask_id, safe='')}{query}")
         except RequestError as error:
-            faults.append(str(error))
+            faults.append(_fault(ask_id, error))
         else:
             cancelled += told["cancelled"]
     return cancelled, faults
+
+
+def _fault(ask_id: str, error: RequestError) -> str:
+    """Say it in terms of the command line, where the daemon names a request."""
+    if error.code == "request.unknown_ask":
+        return f"no ask {ask_id[:100]!r} is running; asks list shows those that are"
+    return str(error)
 
 
 def _line(ask: dict[str, Any]) -> str:

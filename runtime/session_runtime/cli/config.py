@@ -8,13 +8,12 @@ from typing import Any
 
 import click
 
-from session_runtime.app.runtime import read_config
 from session_runtime.cli import config_edit, config_live, exits
 from session_runtime.cli.opening import Checked, checked
 from session_runtime.cli.options import Files, file_options, json_option
+from session_runtime.cli.reading import looked_at, reader_of
 from session_runtime.cli.screen import print_json
 from session_runtime.config.explain import Explanation, explain, explain_section, show
-from session_runtime.config.snapshot import ConfigSnapshot
 from session_runtime.errors import ConfigError
 from session_runtime.wire import printable, to_bytes
 
@@ -43,11 +42,11 @@ for each in (*config_edit.COMMANDS, *config_live.COMMANDS):
 @file_options
 @json_option
 def check_config(diff: bool, state_dir: Path | None, files: Files, as_json: bool) -> int:
-    """Prepare everything the configuration asks for, as a start would, and tell what is wrong."""
+    """Prepare everything the configuration asks for, as a start from this shell; tell what is wrong."""
     if diff:
         return config_live.would_change(files, state_dir, as_json)
     try:
-        found = _described(asyncio.run(checked(files)))
+        found = _described(asyncio.run(checked(reader_of(files)(absent="fault here"))))
     except ConfigError as error:
         if not as_json:
             raise
@@ -63,33 +62,42 @@ def check_config(diff: bool, state_dir: Path | None, files: Files, as_json: bool
     return exits.OK
 
 
-@command.command("show")
+_of_daemon = click.option(
+    "--daemon", "of_daemon", is_flag=True, help="Ask the running daemon what it has in force."
+)
+
+
+@command.command("show", epilog=exits.TABLE)
+@_of_daemon
 @file_options
 @json_option
-def show_config(files: Files, as_json: bool) -> None:
-    """Show every key in force with its source."""
-    shown = show(_read(files))
+def show_config(of_daemon: bool, files: Files, as_json: bool) -> None:
+    """Show every key with its source, as a start from this shell would find it.
+
+    A running daemon has its own environment, and waits for a restart with some keys: see --daemon.
+    """
+    shown = config_live.in_force(files) if of_daemon else show(looked_at(reader_of(files)))
     if as_json:
         print_json([asdict(explanation) for explanation in shown])
         return
     _list(shown)
 
 
-@command.command("explain")
+@command.command("explain", epilog=exits.TABLE)
 @click.argument("key")
+@_of_daemon
 @file_options
 @json_option
-def explain_config(key: str, files: Files, as_json: bool) -> None:
+def explain_config(key: str, of_daemon: bool, files: Files, as_json: bool) -> None:
     """Explain the dotted KEY: its value, where it comes from, what that hides, when it acts.
 
-    Of a section, such as models or models.main, all keys are listed with values and sources.
+    Of a section, such as models or models.main, all keys are listed with values and sources. It is
+    told what a start from this shell would find, unless the --daemon is asked.
     """
-    snapshot = _read(files)
-    section = explain_section(snapshot, key)
-    if section is not None:
-        _explain_section(key, section, as_json)
+    explanation = config_live.explained(files, key) if of_daemon else _explained(files, key)
+    if not isinstance(explanation, Explanation):
+        _tell_section(key, explanation, as_json)
         return
-    explanation = explain(snapshot, key)
     if as_json:
         print_json(asdict(explanation))
         return
@@ -100,7 +108,13 @@ def explain_config(key: str, files: Files, as_json: bool) -> None:
     click.echo(f"an edit acts: {explanation.acts}")
 
 
-def _explain_section(name: str, section: Sequence[Explanation], as_json: bool) -> None:
+def _explained(files: Files, key: str) -> Explanation | tuple[Explanation, ...]:
+    snapshot = looked_at(reader_of(files))
+    section = explain_section(snapshot, key)
+    return explain(snapshot, key) if section is None else section
+
+
+def _tell_section(name: str, section: Sequence[Explanation], as_json: bool) -> None:
     if as_json:
         print_json([asdict(explanation) for explanation in section])
         return
@@ -113,14 +127,6 @@ def _list(shown: Iterable[Explanation]) -> None:
     for explanation in shown:
         value = to_bytes(explanation.value).decode()
         click.echo(printable(f"{explanation.key} = {value}  # {explanation.source}"))
-
-
-def _read(files: Files) -> ConfigSnapshot:
-    """Read the configuration; what was set without effect is told on the error stream."""
-    snapshot = read_config(files.config, env_file=files.env_file)
-    for warning in snapshot.warnings:
-        click.echo(f"warning: {printable(str(warning))}", err=True)
-    return snapshot
 
 
 def _described(found: Checked) -> dict[str, Any]:

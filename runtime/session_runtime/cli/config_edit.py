@@ -1,6 +1,7 @@
 """``config init``, ``set``, ``unset``, ``history``, ``diff`` and ``rollback``: edits of the file itself.
 
-They work without a daemon; one that runs notices the file by itself.
+They work without a daemon; one that runs notices the file by itself, and is asked before what it would
+say. Nothing is written that could not be used.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,6 +13,8 @@ import click
 
 from session_runtime.app.reader import ConfigReader
 from session_runtime.cli.options import Files, file_options, json_option
+from session_runtime.cli.proof import proven
+from session_runtime.cli.reading import Look, reader_of
 from session_runtime.cli.screen import print_json
 from session_runtime.config import edit as edit_file
 from session_runtime.config.edit import Edit
@@ -33,7 +36,7 @@ _dry_run = click.option(
 @json_option
 def init(path: Path | None, files: Files, as_json: bool) -> None:
     """Write a configuration file with every key, its meaning and its default, commented out."""
-    written = edit_file.create(path or _reader(files).path, starting_config())
+    written = edit_file.create(path or reader_of(files).path, starting_config())
     if as_json:
         print_json({"file": str(written), "written": True})
         return
@@ -61,7 +64,10 @@ def set_key(key: str, value: str, dry_run: bool, files: Files, as_json: bool) ->
 @file_options
 @json_option
 def unset_key(key: str, dry_run: bool, files: Files, as_json: bool) -> None:
-    """Take KEY, or a whole table such as models.main, out of the file."""
+    """Take KEY, or a whole table such as models.main, out of the file.
+
+    A whole table goes with all that stands in it, comments and commented-out defaults too.
+    """
     [path] = edit_file.keys({key: REMOVED})
     _edit(path, REMOVED, dry_run, files, as_json)
 
@@ -71,7 +77,7 @@ def unset_key(key: str, dry_run: bool, files: Files, as_json: bool) -> None:
 @json_option
 def history(files: Files, as_json: bool) -> None:
     """List the configurations that worked, the newest first."""
-    entries = _history(_reader(files)).entries()
+    entries = _history(reader_of(files)).entries()
     if as_json:
         print_json([{**asdict(entry), "at": _time(entry.at)} for entry in entries])
         return
@@ -88,7 +94,7 @@ def history(files: Files, as_json: bool) -> None:
 @json_option
 def diff(old: int, new: int, files: Files, as_json: bool) -> None:
     """Show what the file said otherwise in entry NEW of the history than in entry OLD."""
-    found = _history(_reader(files)).diff(old, new)
+    found = _history(reader_of(files)).diff(old, new)
     if as_json:
         print_json([asdict(difference) for difference in found])
         return
@@ -124,19 +130,15 @@ def rollback(
 
     Comments stay, and so do secrets that are written out in the file.
     """
-    reader = _reader(files)
+    reader = reader_of(files)
     file = edit_file.open_file(reader.path, may_be_absent=True)
     kept = _history(reader, may_be_absent=True)
-    planned = plan_rollback(file, kept, number, reader, include)
-    _finish(planned.edit, dry_run, as_json, planned.left)
+    planned = plan_rollback(file, kept, number, Look(reader), include)
+    _finish(proven(reader, planned.edit), dry_run, as_json, planned.left)
 
 
 COMMANDS: Final = (init, set_key, unset_key, history, diff, rollback)
 """To be added to the group ``config``."""
-
-
-def _reader(files: Files) -> ConfigReader:
-    return ConfigReader(files.config, env_file=files.env_file)
 
 
 def _history(reader: ConfigReader, *, may_be_absent: bool = False) -> History:
@@ -144,9 +146,9 @@ def _history(reader: ConfigReader, *, may_be_absent: bool = False) -> History:
 
 
 def _edit(path: tuple[str, ...], value: object, dry_run: bool, files: Files, as_json: bool) -> None:
-    reader = _reader(files)
-    planned = edit_file.plan(edit_file.open_file(reader.path), {path: value}, reader)
-    _finish(planned, dry_run, as_json)
+    reader = reader_of(files)
+    planned = edit_file.plan(edit_file.open_file(reader.path), {path: value}, Look(reader))
+    _finish(proven(reader, planned), dry_run, as_json)
 
 
 def _finish(edit: Edit, dry_run: bool, as_json: bool, left: Sequence[str] = ()) -> None:

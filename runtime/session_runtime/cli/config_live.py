@@ -1,18 +1,20 @@
-"""``config reload``, ``receipts`` and ``check --diff``: the configuration of a running daemon (REL-3)."""
+"""The configuration of a running daemon (REL-3): ``reload``, ``receipts``, ``--diff``, ``--daemon``."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlencode
 
 import click
 
-from session_runtime.app.reader import ConfigReader
 from session_runtime.cli import exits
-from session_runtime.cli.daemon import daemon_options
+from session_runtime.cli.daemon import daemon_of, daemon_options
 from session_runtime.cli.options import Files, json_option
+from session_runtime.cli.reading import reader_of
 from session_runtime.cli.screen import print_json
 from session_runtime.client.control import ControlClient
+from session_runtime.config.explain import Explanation
 from session_runtime.errors import Problem
 from session_runtime.wire import printable
 
@@ -48,11 +50,31 @@ COMMANDS: Final = (reload, receipts)
 
 def would_change(files: Files, state_dir: Path | None, as_json: bool) -> int:
     """Tell what the file would change in the daemon, which tries it and changes nothing."""
-    reader = ConfigReader(files.config, env_file=files.env_file)
+    reader = reader_of(files)
     daemon = ControlClient(state_dir or reader.state_dir())
     text = reader.path.read_bytes() if reader.path.exists() else None
     receipt = daemon.request("POST", "/v1/config/validate", toml=text or None)
     return _tell(receipt, "this is what a reload would come to", as_json)
+
+
+def in_force(files: Files) -> tuple[Explanation, ...]:
+    """Every key that the daemon has in force."""
+    return _explanations(daemon_of(files).request("GET", "/v1/config")["keys"])
+
+
+def explained(files: Files, key: str) -> Explanation | tuple[Explanation, ...]:
+    """What the daemon has in force of one key, or of a section; RequestError if there is none."""
+    query = urlencode({"key": key})
+    found = daemon_of(files).request("GET", f"/v1/config/explain?{query}")
+    return _explanations(found["keys"]) if "section" in found else _explanation(found)
+
+
+def _explanations(found: Iterable[Mapping[str, Any]]) -> tuple[Explanation, ...]:
+    return tuple(_explanation(each) for each in found)
+
+
+def _explanation(found: Mapping[str, Any]) -> Explanation:
+    return Explanation(**{**found, "shadowed": tuple(found["shadowed"])})
 
 
 def head_of(receipt: Mapping[str, Any]) -> str:

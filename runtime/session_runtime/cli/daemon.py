@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from session_runtime.app.reader import ConfigReader
 from session_runtime.cli.options import Files, file_options
+from session_runtime.cli.reading import reader_of
 from session_runtime.client.control import ControlClient
 
 
@@ -24,11 +24,11 @@ def daemon_options(function: Callable[..., Any]) -> Callable[..., Any]:
     )
     @functools.wraps(function)
     def with_daemon(files: Files, state_dir: Path | None, **others: Any) -> Any:
-        return function(daemon=ControlClient(state_dir or _state_dir(files)), **others)
+        return function(daemon=daemon_of(files, state_dir), **others)
 
     return with_daemon
 
 
-def _state_dir(files: Files) -> Path:
-    """Where the configuration says that the daemon keeps its state, even if it is wrong elsewhere."""
-    return ConfigReader(files.config, env_file=files.env_file).state_dir()
+def daemon_of(files: Files, state_dir: Path | None = None) -> ControlClient:
+    """The daemon whose state is where the configuration says, even if that is wrong elsewhere."""
+    return ControlClient(state_dir or reader_of(files).state_dir())

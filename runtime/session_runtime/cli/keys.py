@@ -6,12 +6,12 @@ from typing import Any
 
 import click
 
-from session_runtime.app.reader import ConfigReader
 from session_runtime.cli.options import Files, file_options, json_option
+from session_runtime.cli.proof import KEYS, OPEN, proven
+from session_runtime.cli.reading import Look, looked_at, reader_of
 from session_runtime.cli.screen import print_json
-from session_runtime.config.edit import Edit, open_file, plan, write
+from session_runtime.config.edit import open_file, plan, write
 from session_runtime.config.http import HttpKey
-from session_runtime.config.keys import KeyPath
 from session_runtime.config.rewrite import rewritten
 from session_runtime.config.snapshot import ConfigSnapshot
 from session_runtime.config.written import REMOVED
@@ -20,7 +20,6 @@ from session_runtime.registry.keyring import hash_of, new_key
 from session_runtime.spelling import hint
 from session_runtime.wire import printable
 
-_KEYS: KeyPath = ("http", "keys")
 _SHOWN_DIGITS = 8
 
 
@@ -45,14 +44,16 @@ def add_key(name: str, files: Files, to_file: bool, as_json: bool, **more: Any) 
 
     Without --write, the lines to add to the file go to the error stream.
     """
-    reader = _reader(files)
-    if name in reader().settings.http.keys:
+    reader = reader_of(files)
+    snapshot = Look(reader)() if to_file else looked_at(reader)
+    if name in snapshot.settings.http.keys:
         raise RequestError(f"there is a key of {name!r} already: keys revoke it, or choose a name")
     key = new_key()
     entry = {"hash": hash_of(key), **_given(more)}
-    edit = _edit(reader, {(*_KEYS, name): entry})
+    file = open_file(reader.path, may_be_absent=not to_file)
+    edit = plan(file, {(*KEYS, name): entry}, Look(reader))
     if to_file:
-        write(edit)
+        write(proven(reader, edit))
     if as_json:
         print_json({"name": name, "key": key, "hash": entry["hash"], "written": to_file})
         return
@@ -65,7 +66,7 @@ def add_key(name: str, files: Files, to_file: bool, as_json: bool, **more: Any) 
 @json_option
 def list_keys(files: Files, as_json: bool) -> None:
     """List the principals with what they may be and do, and the beginning of each hash."""
-    keys = _reader(files)().settings.http.keys
+    keys = looked_at(reader_of(files)).settings.http.keys
     listed = [_shown(name, key) for name, key in keys.items()]
     if as_json:
         print_json(listed)
@@ -81,26 +82,30 @@ def list_keys(files: Files, as_json: bool) -> None:
 
 @command.command("revoke")
 @click.argument("name")
+@click.option("--last", is_flag=True, help="Do it even if no key is left then.")
 @file_options
 @json_option
-def revoke_key(name: str, files: Files, as_json: bool) -> None:
-    """Remove the key of the principal NAME from the configuration file."""
-    reader = _reader(files)
-    _expect_in_file(reader(), name)
-    write(_edit(reader, {(*_KEYS, name): REMOVED}))
+def revoke_key(name: str, last: bool, files: Files, as_json: bool) -> None:
+    """Remove the key of the principal NAME from the configuration file.
+
+    Without any key, everybody on this machine may call, and is an administrator: see --last.
+    """
+    reader = reader_of(files)
+    look = Look(reader)
+    snapshot = look()
+    _expect_in_file(snapshot, name)
+    if snapshot.settings.http.keys.keys() == {name} and not last:
+        raise RequestError(
+            f"the key of {name!r} is the last: {OPEN}; add another key first, or say --last"
+        )
+    edit = proven(reader, plan(open_file(reader.path), {(*KEYS, name): REMOVED}, look))
+    write(edit)
+    for warning in edit.warnings:
+        click.echo(f"warning: {printable(str(warning))}", err=True)
     if as_json:
         print_json({"name": name, "written": True})
         return
     click.echo(printable(f"removed the key of {name} from {reader.path}"))
-
-
-def _reader(files: Files) -> ConfigReader:
-    return ConfigReader(files.config, env_file=files.env_file)
-
-
-def _edit(reader: ConfigReader, changes: Mapping[KeyPath, object]) -> Edit:
-    """Work out an edit of the file that makes a good configuration; raises as ``plan``."""
-    return plan(open_file(reader.path, may_be_absent=True), changes, reader)
 
 
 def _expect_in_file(snapshot: ConfigSnapshot, name: str) -> None:
@@ -108,7 +113,7 @@ def _expect_in_file(snapshot: ConfigSnapshot, name: str) -> None:
     if name not in keys:
         way_out = hint(name, keys) or "keys list names all"
         raise RequestError(f"there is no key of {name!r}; {way_out}")
-    origin = snapshot.provenance[(*_KEYS, name, "hash")][0].origin
+    origin = snapshot.provenance[(*KEYS, name, "hash")][0].origin
     if origin.kind != "config":
         raise RequestError(f"the key of {name!r} is given by {origin}: remove it there")
 
@@ -133,5 +138,5 @@ def _what_next(file: Path, name: str, entry: Mapping[str, Any], to_file: bool) -
     kept = "the key is shown this once; keep it where the caller finds it"
     if to_file:
         return printable(f"{kept}\nits hash was added to {file}")
-    lines = rewritten("", {(*_KEYS, name): entry})
+    lines = rewritten("", {(*KEYS, name): entry})
     return printable(f"{kept}\nadd to {file}, or use --write:\n\n{lines.strip()}")

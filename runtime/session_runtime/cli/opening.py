@@ -5,10 +5,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from session_runtime.app.logs import set_up_logging
-from session_runtime.app.runtime import Runtime, bundled_handlers, read_config
+from session_runtime.app.runtime import Runtime, bundled_handlers
 from session_runtime.ask import service
 from session_runtime.cli.options import Files
 from session_runtime.config.runtime import LogSettings
+from session_runtime.config.snapshot import ConfigSnapshot
 from session_runtime.generation import Generation, GenerationBuilder
 from session_runtime.local.code import code_faults
 from session_runtime.registry.registry import Registry
@@ -36,11 +37,11 @@ class Checked:
     unimportable: tuple[str, ...]
 
 
-async def checked(files: Files) -> Checked:
+async def checked(snapshot: ConfigSnapshot) -> Checked:
     """Prepare all that a configuration asks for, and let it go again; raises ConfigError."""
     set_up_logging(_QUIET)
     builder = GenerationBuilder(Registry(), bundled_handlers())
-    prepared = await builder.prepare(read_config(files.config, env_file=files.env_file))
+    prepared = await builder.prepare(snapshot)
     try:
         return Checked(prepared.generation, tuple(_unimportable(prepared.generation)))
     finally:

@@ -41,7 +41,8 @@ as the wish for defaults.
 ## Where a value comes from
 
 The first of these that gives a key wins; `session-runtime config explain KEY` shows which one it was
-and what it hides, and for a section what each of its keys is.
+and what it hides, and for a section what each of its keys is - with `--daemon` for the running daemon,
+otherwise for a start from this shell.
 
 1. the command line, or the embedding program;
 2. `SESSION_RUNTIME__SECTION__KEY`, for instance `SESSION_RUNTIME__ASK__MAX_STEPS=8`;
@@ -73,7 +74,8 @@ give its key by variable or `_FILE`. `runtime.secret_sources` says which variabl
 read. A secret written out in the file works and earns a warning (one for a header only if its name
 sounds secret, as `X-Api-Key` does). No message, log or page ever shows one, and text of the file is
 never expanded otherwise. In an address, the values of parameters such as `key` or `sig` are masked
-wherever the configuration is shown; others, such as `api-version`, are not.
+wherever the configuration or a failure of the model is shown; others, such as `api-version`, are not. So are
+texts in `extra_body` under names that sound secret, such as `user_token`.
 
 ## When an edit acts
 

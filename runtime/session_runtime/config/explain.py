@@ -87,7 +87,7 @@ def _explained(snapshot: ConfigSnapshot, path: KeyPath, value: object) -> Explan
     in_force, *others = (candidate.origin for candidate in candidates)
     return Explanation(
         key=dotted(path),
-        value=plain(value, candidates),
+        value=plain(path, value, candidates),
         source=str(in_force),
         shadowed=tuple(str(origin) for origin in others if origin != DEFAULT),
         acts=leaf_at(path).acts,

@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from session_runtime.config.by_name import names_secret
 from session_runtime.config.http import KEY_SHAPE
 from session_runtime.config.keys import KeyPath, dotted, nearest, sounds_secret
 from session_runtime.config.origin import MASK, Candidates, Origin
@@ -34,7 +35,7 @@ _KINDS: Mapping[str, str] = MappingProxyType(
 )
 _OF_A_NAME = "[key]"  # the last step to an error that is about the name of an entry
 _BEFORE_AT_SIGN = re.compile(r"\S+@")
-_QUERY = re.compile(r"(://[^\s?]*\?)\S+")
+_QUERY = re.compile(r"\?\S+|#\S*=\S+")
 
 
 def problems_of(
@@ -94,7 +95,8 @@ def expected(kind: str, context: Mapping[str, Any], otherwise: str) -> str:
 
 def describe(value: object, path: KeyPath) -> str:
     """Write the value as an operator would, short, and never a secret."""
-    if leaf_at(path).secret:
+    leaf = leaf_at(path)
+    if leaf.secret or (leaf.anything and names_secret(path)):
         return MASK
     return written(value)
 
@@ -108,12 +110,17 @@ def written(value: object) -> str:
             return "a list"
         case str():
             without_keys = KEY_SHAPE.sub(MASK, value)
-            open_text = _QUERY.sub(rf"\1{MASK}", _BEFORE_AT_SIGN.sub(f"{MASK}@", without_keys))
+            without_query = _QUERY.sub(_masked_query, without_keys)
+            open_text = _BEFORE_AT_SIGN.sub(f"{MASK}@", without_query)
             return _shortened(json.dumps(open_text, ensure_ascii=False))
         case bool():
             return "true" if value else "false"
         case _:
             return _shortened(str(value))
+
+
+def _masked_query(found: re.Match[str]) -> str:
+    return f"{found[0][0]}{MASK}"
 
 
 def _shortened(text: str) -> str:

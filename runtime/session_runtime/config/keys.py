@@ -12,7 +12,7 @@ from session_runtime import spelling
 
 KeyPath = tuple[str, ...]
 
-_SENSITIVE = re.compile("key|token|secret|pass|auth|credential|cookie", re.IGNORECASE)
+_SENSITIVE = re.compile("key|token|secret|pass|auth|credential|cookie|jwt|bearer", re.IGNORECASE)
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _BARE_DOTTED = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
 

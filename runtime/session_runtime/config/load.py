@@ -15,8 +15,8 @@ from session_runtime.config.faults import problems_of
 from session_runtime.config.keys import KeyPath, dotted
 from session_runtime.config.merge import merge, old_and_new, same_variable
 from session_runtime.config.origin import DEFAULT, Candidates, Origin, Reading
-from session_runtime.config.places import STATE_DIR, place_faults
-from session_runtime.config.resolve import Resolved, resolve_values
+from session_runtime.config.places import STATE_DIR, path_fault, place_faults
+from session_runtime.config.resolve import Absent, Resolved, resolve_values
 from session_runtime.config.settings import (
     OFFLINE,
     Settings,
@@ -93,14 +93,15 @@ def load(
     explicit: Mapping[str, object] = NOTHING,
     dotenv: Path | None = None,
     text: bytes | None = None,
+    absent: Absent = "fault",
 ) -> ConfigSnapshot:
     """Read the whole configuration (CFG-1, CFG-2).
 
     ``path`` is the TOML file; unless it is ``named`` it may be absent, which leaves defaults and
     variables. ``text`` stands in for the content of the file, which is then not read. ``explicit``
     maps dotted keys to typed values and wins over everything; ``dotenv`` is a ``.env`` file to read.
-    Relative paths, wherever given, count from the folder of ``path``, or the working directory. Raises
-    ConfigError with every problem found.
+    Relative paths, wherever given, count from the folder of ``path``, or the working directory. What a
+    secret is that cannot be reached tells ``absent``. Raises ConfigError with every problem found.
     """
     file = _open(path, named, text)
     folder = _folder(path)
@@ -108,7 +109,7 @@ def load(
     named_variables = of_dotenv(dotenv) if dotenv is not None else ()
     gathered = _gather(file, explicit, variables, named_variables, folder)
     lookup = {each.name: each.text for each in (*named_variables, *variables)}
-    resolved = resolve_values(gathered.candidates, folder, lookup)
+    resolved = resolve_values(gathered.candidates, folder, lookup, absent)
     settings = _validated(gathered, resolved)
     return ConfigSnapshot(
         settings=settings,
@@ -140,8 +141,8 @@ def find_state_dir(
     file, folder = _open(path, named, text), _folder(path)
     gathered = _gather(file, explicit, variables, named_variables, folder)
     given = (candidate.value for candidate in gathered.candidates[STATE_DIR])
-    usable = (value for value in given if isinstance(value, str | Path) and str(value))
-    return folder / next(usable)
+    named_places = (folder / each for each in given if isinstance(each, str | Path) and str(each))
+    return next(place for place in named_places if path_fault(place) is None)
 
 
 def _folder(path: Path | None) -> Path:

@@ -101,7 +101,8 @@ class ModelProfile(Section):
     )
     extra_body: Annotated[Mapping[BodyField, JsonValue], AfterValidator(read_only)] = table(
         "Fields to be added to the JSON body of each request. Not those that the runtime writes"
-        " itself. A variable for a single field is read as JSON if it is JSON, else as text."
+        " itself. A variable for a single field is read as JSON if it is JSON, else as text.",
+        in_repr=False,
     )
     script: Path | None = key(None, "File with the replies; for wire scripted.")
     stream: bool = key(True, "Whether replies are read while they are written.")

@@ -1,14 +1,35 @@
-"""Whether there can be what the daemon writes, where the configuration puts it; nothing is made here."""
+"""Whether a path can name anything, and be what the daemon writes there; nothing is made here."""
 
+import os
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Final
 
 from session_runtime.config.keys import KeyPath
 from session_runtime.config.settings import Settings
 
 STATE_DIR: KeyPath = ("runtime", "state_dir")
 TRACE_FILE: KeyPath = ("trace", "path")
+_MAX_PATH_BYTES: Final = 4095
+_MAX_NAME_BYTES: Final = 255
+_SHOWN_CHARS: Final = 60
+
+
+def path_fault(path: Path) -> str | None:
+    """Say why no system call takes the path, whatever is on the disk; None if they do."""
+    shown = f"{str(path)[:_SHOWN_CHARS]!r}{'…' if len(str(path)) > _SHOWN_CHARS else ''}"
+    try:
+        names = [os.fsencode(name) for name in path.parts]
+    except UnicodeEncodeError:
+        return f"{shown} is no usable path: it is not UTF-8"
+    if any(b"\0" in name for name in names):
+        return f"{shown} is no usable path: it holds a null character"
+    if len(os.fsencode(path)) > _MAX_PATH_BYTES:
+        return f"{shown} is no usable path: it is longer than {_MAX_PATH_BYTES} bytes"
+    if any(len(name) > _MAX_NAME_BYTES for name in names):
+        return f"{shown} is no usable path: a name in it is longer than {_MAX_NAME_BYTES} bytes"
+    return None
 
 
 def place_faults(settings: Settings) -> Iterator[tuple[KeyPath, str]]:
@@ -24,12 +45,12 @@ def place_faults(settings: Settings) -> Iterator[tuple[KeyPath, str]]:
 
 
 def _told(find_fault: Callable[[Path], str | None], path: Path) -> str | None:
+    if path_fault(path) is not None:
+        return None  # told where the path was given
     try:
         return find_fault(path)
     except OSError as error:
         return f"{path} cannot be used: {error.strerror}"
-    except ValueError as error:
-        return f"{str(path)!r} cannot be used: {error}"
 
 
 def _fault_of_file(path: Path) -> str | None:

@@ -3,18 +3,24 @@
 Which candidate is in force is decided in ``merge``.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic, Literal, TypeVar
 
 from pydantic import SecretStr
 
 from session_runtime.config.keys import KeyPath, dotted, sounds_secret
 from session_runtime.config.origin import DEFAULT, Candidate, Candidates
-from session_runtime.config.places import STATE_DIR, TRACE_FILE
+from session_runtime.config.places import STATE_DIR, TRACE_FILE, path_fault
 from session_runtime.config.runtime import DEFAULT_SECRET_SOURCES
-from session_runtime.config.secrets import UnreadableError, is_reference, read_value, resolve
+from session_runtime.config.secrets import (
+    AbsentError,
+    UnreadableError,
+    is_reference,
+    read_value,
+    resolve,
+)
 from session_runtime.config.shape import leaf_at
 from session_runtime.errors import Problem
 
@@ -22,6 +28,13 @@ _SECRET_SOURCES: KeyPath = ("runtime", "secret_sources")
 _PROMPT: KeyPath = ("ask", "system_prompt")
 _PROMPT_FILE: KeyPath = ("ask", "prompt_file")
 _T = TypeVar("_T")
+
+Absent = Literal["fault", "fault here", "warning"]
+"""What a reference to a secret is that cannot be reached: a fault of the configuration; one as seen
+from a shell, whose environment is not the daemon's; or no more than a warning there, so that the
+reference itself stands for the secret and the configuration can be looked at, but not be used."""
+
+_ELSEWHERE = "in this shell; the daemon may have it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +58,22 @@ class _Fetched(Generic[_T]):
     file: Path | None = None
 
 
-def resolve_values(candidates: Candidates, folder: Path, env: Mapping[str, str]) -> Resolved:
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Where secrets are looked for: what is allowed, the variables, and where relative paths count from."""
+
+    allowed: Sequence[str]
+    env: Mapping[str, str]
+    folder: Path
+
+
+def resolve_values(
+    candidates: Candidates, folder: Path, env: Mapping[str, str], absent: Absent = "fault"
+) -> Resolved:
     """Resolve every candidate in force.
 
     Relative paths count from ``folder``; ``env`` is where ``env:NAME`` looks. What cannot be read is
-    a problem, and the key is left without a value.
+    a problem, and the key is left without a value; of a secret that is ``absent``, see there.
     """
     in_force = {path: given for path, (given, *_) in candidates.items()}
     values = {
@@ -59,18 +83,19 @@ def resolve_values(candidates: Candidates, folder: Path, env: Mapping[str, str])
     values[TRACE_FILE] = _trace_file(in_force[TRACE_FILE], values)
     sources = _allowed_sources(in_force[_SECRET_SOURCES].value)
     secrets = {
-        path: _fetch_secret(given, given.value.get_secret_value(), sources, env, folder)
+        path: _secret_or_place(given, given.value, _Places(sources, env, folder), absent)
         for path, given in in_force.items()
         if isinstance(given.value, SecretStr)
     }
     prompt = _fetch_prompt(values, in_force[_PROMPT_FILE])
+    unusable = _unusable_paths(in_force, values)
     fetched: tuple[_Fetched[SecretStr | None] | _Fetched[str], ...] = (*secrets.values(), prompt)
     values |= {path: secret.value for path, secret in secrets.items()}
     unreadable = {path for path, secret in secrets.items() if secret.problems}
     return Resolved(
         {path: value for path, value in values.items() if path not in unreadable},
         prompt.value,
-        tuple(problem for each in fetched for problem in each.problems),
+        (*unusable, *(problem for each in fetched for problem in each.problems)),
         tuple(warning for each in fetched for warning in each.warnings),
         tuple(each.file for each in fetched if each.file is not None),
     )
@@ -88,6 +113,24 @@ def _located(value: object, folder: Path) -> object:
             return value
 
 
+def _unusable_paths(
+    in_force: Mapping[KeyPath, Candidate], values: Mapping[KeyPath, object]
+) -> Iterator[Problem]:
+    """Find the paths that were given and that nothing can have."""
+    for path, given in in_force.items():
+        if given.origin != DEFAULT and leaf_at(path).path:
+            many = isinstance(values[path], tuple)
+            for number, place in enumerate(_items(values[path]), 1):
+                fault = path_fault(place) if isinstance(place, Path) else None
+                if fault is not None:
+                    message = f"item {number}: {fault}" if many else fault
+                    yield given.origin.problem(dotted(given.key), message)
+
+
+def _items(value: object) -> tuple[object, ...]:
+    return value if isinstance(value, tuple) else (value,)
+
+
 def _trace_file(given: Candidate, values: Mapping[KeyPath, object]) -> object:
     """Place the trace file: unless it is given, it lies in the state directory, wherever that is."""
     state_dir = values[STATE_DIR]
@@ -103,13 +146,24 @@ def _allowed_sources(value: object) -> tuple[str, ...]:
     return DEFAULT_SECRET_SOURCES
 
 
-def _fetch_secret(
-    given: Candidate, written: str, sources: Sequence[str], env: Mapping[str, str], folder: Path
+def _secret_or_place(
+    given: Candidate, written: SecretStr, places: _Places, absent: Absent
 ) -> _Fetched[SecretStr | None]:
+    """Fetch a secret; of one that is absent, decide what that is."""
     try:
-        secret = resolve(written, sources, env, folder)
+        return _fetch_secret(given, written.get_secret_value(), places)
+    except AbsentError as error:
+        message = str(error) if absent == "fault" else f"{error} {_ELSEWHERE}"
+        problem = given.origin.problem(dotted(given.key), message)
+        if absent == "warning":
+            return _Fetched(written, warnings=(problem,))
+        return _Fetched(None, problems=(problem,))
     except UnreadableError as error:
         return _Fetched(None, problems=(given.origin.problem(dotted(given.key), str(error)),))
+
+
+def _fetch_secret(given: Candidate, written: str, places: _Places) -> _Fetched[SecretStr | None]:
+    secret = resolve(written, places.allowed, places.env, places.folder)
     in_file = given.origin.kind == "config" and written and not is_reference(written)
     literal = in_file and sounds_secret(given.key[-1])
     warning = given.origin.problem(
@@ -121,7 +175,7 @@ def _fetch_secret(
 
 def _fetch_prompt(values: Mapping[KeyPath, object], given: Candidate) -> _Fetched[str]:
     file = values[_PROMPT_FILE]
-    if not isinstance(file, Path):
+    if not isinstance(file, Path) or path_fault(file) is not None:
         return _Fetched(str(values[_PROMPT]))
     try:
         return _Fetched(read_value(file), file=file)

@@ -25,6 +25,7 @@ from session_runtime.errors import PermanentError
 
 _BYTE_ORDER_MARK: Final = "\ufeff"
 _COMMENTED_HEADER: Final = re.compile(r"\s*#\s*\[")
+_MOST_SPLICED: Final = 1_000  # splicing looks at every item for every item
 
 
 def rewritten(text: str, changes: Mapping[KeyPath, object]) -> str:
@@ -251,7 +252,7 @@ def _with_section(text: str, path: KeyPath, row: str) -> str:
 
 
 def _assigned(path: KeyPath, value: object) -> str:
-    return f"{dotted(path)} = {_item(value).as_string()}\n"
+    return f"{dotted(path)} = {_written(value)}\n"
 
 
 def _within(text: str, statement: Statement, path: KeyPath, value: object) -> str:
@@ -295,14 +296,18 @@ def _replaced(document: Any, keys: KeyPath, value: object, *, stays: bool) -> st
     if value is REMOVED:
         del table[keys[-1]]
     elif stays and isinstance(old, list) and isinstance(value, list):
+        if len(old) + len(value) > _MOST_SPLICED:
+            raise ValueError("a list too long to be spliced is written anew")
         _splice(old, value)
     else:
-        table[keys[-1]] = _item(value)
+        table[keys[-1]] = tomlkit.value(_written(value))
     return tomlkit.dumps(document)
 
 
 def _splice(old: list[Any], new: Sequence[object]) -> None:
     """Take out what is not in the new list and add what is missing; comments of the others stay."""
+    import tomlkit  # noqa: PLC0415 - see above
+
     stay: list[int] = []
     for at, item in enumerate(old):
         if len(stay) < len(new) and item == new[len(stay)]:
@@ -311,25 +316,20 @@ def _splice(old: list[Any], new: Sequence[object]) -> None:
         if at not in stay:
             old.pop(at)
     for item in new[len(stay) :]:
-        old.append(_item(item))
+        old.append(tomlkit.value(_written(item)))
 
 
-def _item(value: object) -> Any:
-    """Give the value as it is written on the right of ``=``."""
+def _written(value: object) -> str:
+    """Write the value as it stands on the right of ``=``, in time proportional to its length."""
     import tomlkit  # noqa: PLC0415 - see above
 
     match value:
         case dict():
-            table = tomlkit.inline_table()
-            for name, inner in value.items():
-                table[name] = _item(inner)
-            return table
+            pairs = (f"{dotted((name,))} = {_written(inner)}" for name, inner in value.items())
+            return f"{{{', '.join(pairs)}}}"
         case list() | tuple():
-            array = tomlkit.array()
-            for item in value:
-                array.append(_item(item))
-            return array
+            return f"[{', '.join(map(_written, value))}]"
         case str() if "\n" in value and "\r" not in value:
-            return tomlkit.string(value, multiline=True)
+            return tomlkit.string(value, multiline=True).as_string()
         case _:
-            return tomlkit.item(value)
+            return tomlkit.item(value).as_string()

@@ -13,13 +13,18 @@ from session_runtime.config.keys import sounds_secret
 from session_runtime.config.origin import MASK
 
 MAX_FILE_BYTES = 1024 * 1024
-_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://[^\s?#]*)\?([^\s#]*)(#\S*)?")
+_ADDRESS = re.compile(r"((?:[A-Za-z][A-Za-z0-9+.-]*:)?//[^\s?#]*)\?([^\s#]*)(#\S*)?")
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
-_SECRET_WORDS = frozenset({"code", "pwd", "sas", "sig", "signature"})
+_SECRET_WORDS = frozenset({"code", "pwd", "sas", "sig"})
+_SECRET_PARTS = re.compile("access|cred|session|signature", re.IGNORECASE)
 
 
 class UnreadableError(ValueError):
     """A value that cannot be read; the text says why and never holds the value."""
+
+
+class AbsentError(UnreadableError):
+    """A value that this process cannot reach, though another one may: an unset variable, no file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +44,8 @@ def resolve(written: str, sources: Sequence[str], env: Mapping[str, str], folder
     """Turn what was written into the secret (CFG-4): ``env:NAME``, ``file:/path``, or itself.
 
     ``sources`` are the patterns of ``runtime.secret_sources``; an empty text means no secret at all.
-    Raises UnreadableError if the place is not allowed or holds nothing.
+    Raises UnreadableError if the place is not allowed or holds nothing usable, AbsentError if another
+    environment or user may well find something there.
     """
     kind, _, place = written.partition(":")
     match kind:
@@ -64,21 +70,36 @@ def masked_address(text: str) -> str:
     return f"{address[1]}?{query}{f'#{MASK}' if address[3] else ''}"
 
 
+def address_secrets(text: str) -> tuple[str, ...]:
+    """What ``masked_address`` masks in an address, as it is written there."""
+    address = _ADDRESS.fullmatch(text)
+    if address is None:
+        return ()
+    found = (*map(_secret_of, address[2].split("&")), (address[3] or "")[1:])
+    return tuple(secret for secret in found if secret)
+
+
 def _masked_parameter(parameter: str) -> str:
+    secret = _secret_of(parameter)
+    return f"{parameter.removesuffix(secret)}{MASK}" if secret else parameter
+
+
+def _secret_of(parameter: str) -> str:
+    """The part of a parameter that is secret; empty if none is."""
     name, equals, value = parameter.partition("=")
     if not equals:
-        return MASK if name else ""
+        return name
     plain_name = unquote_plus(name)
     words = {word.lower() for word in _WORD.findall(plain_name)}
-    secret = sounds_secret(plain_name) or words & _SECRET_WORDS
-    return f"{name}={MASK}" if secret and value else parameter
+    secret = sounds_secret(plain_name) or _SECRET_PARTS.search(plain_name) or words & _SECRET_WORDS
+    return value if secret else ""
 
 
 def _from_variable(name: str, sources: Sequence[str], env: Mapping[str, str]) -> SecretStr:
     if not any(fnmatchcase(f"env:{name}", source) for source in sources):
         raise UnreadableError(_not_allowed(f"env:{name}", sources))
     if not env.get(name):
-        raise UnreadableError(f"the variable {name} is not set")
+        raise AbsentError(f"the variable {name} is not set")
     return SecretStr(env[name])
 
 
@@ -109,10 +130,10 @@ def read_value(file: Path) -> str:
     """
     try:
         if not file.is_file():
-            raise UnreadableError(f"there is no file {file}")
+            raise AbsentError(f"there is no file {file}")
         data = file.read_bytes()
     except OSError as error:
-        raise UnreadableError(f"cannot read {file}: {error.strerror}") from None
+        raise AbsentError(f"cannot read {file}: {error.strerror}") from None
     if len(data) > MAX_FILE_BYTES:
         raise UnreadableError(f"{file} is larger than {MAX_FILE_BYTES} bytes")
     return _text_of(file, data)

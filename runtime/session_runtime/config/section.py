@@ -66,10 +66,11 @@ def key(
     )
 
 
-def table(description: str, *, acts: Acts = "next ask") -> Any:
-    """A table whose keys the operator chooses, empty by default."""
+def table(description: str, *, acts: Acts = "next ask", in_repr: bool = True) -> Any:
+    """A table whose keys the operator chooses, empty by default; ``in_repr`` as for ``key``."""
     return Field(
         default_factory=dict,
         description=description,
         json_schema_extra={"acts": acts, "env": None, "network": False},
+        repr=in_repr,
     )

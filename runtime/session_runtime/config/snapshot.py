@@ -8,11 +8,12 @@ from pathlib import Path
 
 from pydantic import BaseModel, SecretStr
 
+from session_runtime.config.by_name import by_name, mask, names_secret
 from session_runtime.config.keys import KeyPath, dotted
 from session_runtime.config.origin import DEFAULT, MASK, Candidate, Candidates
-from session_runtime.config.secrets import is_reference, masked_address
+from session_runtime.config.secrets import is_reference
 from session_runtime.config.settings import Settings
-from session_runtime.config.shape import Leaf, node_at
+from session_runtime.config.shape import Leaf, leaf_at, node_at
 from session_runtime.config.sources import TomlFile
 from session_runtime.errors import Problem
 
@@ -69,32 +70,25 @@ def _values(path: KeyPath, value: object) -> Iterator[tuple[KeyPath, object]]:
             yield path, value
 
 
-def plain(value: object, candidates: tuple[Candidate, ...] = ()) -> object:
-    """Turn a value into JSON; a secret into the reference it was given by, or a mask (CFG-4).
+def plain(path: KeyPath, value: object, candidates: tuple[Candidate, ...] = ()) -> object:
+    """Turn the value of a key into JSON; a secret into the reference it was given by, or a mask (CFG-4).
 
-    Of an address, what its query keeps secret is masked.
+    Where the key may hold anything, what stands under a name that sounds secret is masked; of an
+    address, what its query keeps secret.
     """
-    match value:
-        case SecretStr():
-            written = candidates[0].value if candidates else None
-            text = written.get_secret_value() if isinstance(written, SecretStr) else ""
-            return text if is_reference(text) else MASK
-        case str():
-            return masked_address(value)
-        case Path():
-            return str(value)
-        case tuple():
-            return [plain(item) for item in value]
-        case Mapping():
-            return {name: plain(inner) for name, inner in value.items()}
-        case _:
-            return value
+    if isinstance(value, SecretStr):
+        written = candidates[0].value if candidates else None
+        text = written.get_secret_value() if isinstance(written, SecretStr) else ""
+        return text if is_reference(text) else MASK
+    leaf = leaf_at(path)
+    secret = leaf.secret or (leaf.anything and names_secret(path))
+    return by_name(value, path, mask, secret=secret)
 
 
 def digest_of(settings: Settings, provenance: Candidates, system_prompt: str) -> str:
     """Digest all that the configuration says; the same in any process."""
     values = {
-        dotted(path): plain(value, provenance.get(path, ()))
+        dotted(path): plain(path, value, provenance.get(path, ()))
         for path, value in values_of(settings).items()
     }
     text = json.dumps({"values": values, "system_prompt": system_prompt}, sort_keys=True)

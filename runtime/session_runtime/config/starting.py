@@ -19,7 +19,8 @@ from session_runtime.config.settings import Settings
 _HEAD: Final = """\
 # Configuration of session-runtime. What stands behind a "#" without a blank is the default, or an
 # example: take the "#" away to change it. Environment variables win over this file;
-# "session-runtime config explain KEY" shows which value is in force and why.
+# "session-runtime config explain KEY" shows which value wins and why; with --daemon,
+# which one the running daemon has in force.
 """
 _EXAMPLES: Final[Mapping[KeyPath, str]] = MappingProxyType(
     {

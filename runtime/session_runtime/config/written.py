@@ -3,13 +3,14 @@
 What it comes to together with variables and defaults is decided in ``load``.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, time
 from enum import Enum
 from typing import Final
 
-from session_runtime.config.keys import KeyPath, dotted, sounds_secret
+from session_runtime.config.by_name import Show, Steps, by_name, mask, names_secret
+from session_runtime.config.keys import KeyPath, dotted
 from session_runtime.config.origin import MASK
 from session_runtime.config.secrets import is_reference, masked_address
 from session_runtime.config.section import Acts
@@ -22,15 +23,6 @@ class _Removed(Enum):
 
 REMOVED: Final = _Removed.REMOVED
 """Stands for: the key, or the whole table, is not in the file."""
-
-_TOLD_TO_MODELS: KeyPath = ("handlers", "entries")
-"""Holds no secret, whatever the parameters of a tool are called."""
-
-Steps = tuple[str | int, ...]
-"""The way to a value: names of keys, and positions in lists."""
-
-Show = Callable[[Steps, object, bool], object]
-"""Gives what to write instead of a value: of a secret, or (False) of a text that may hold one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +46,7 @@ def masked(data: Mapping[str, object]) -> dict[str, object]:
     no such key, what stands under a name that sounds secret is masked; of an address, what its query
     keeps secret.
     """
-    return _table(data, SHAPE, (), _mask)
-
-
-def _mask(steps: Steps, value: object, secret: bool) -> object:
-    del steps
-    return MASK if secret else masked_address(str(value))
+    return _table(data, SHAPE, (), mask)
 
 
 def with_secrets(
@@ -67,15 +54,22 @@ def with_secrets(
 ) -> tuple[dict[str, object], tuple[KeyPath, ...]]:
     """Copy masked ``data``, with what is ``now`` in the place of each mask (CFG-4b).
 
-    Gives also the keys that have nothing there now; their masks stay.
+    Gives also the keys that have nothing there now; their masks stay. In a list, a place is the same
+    only if all that is not secret in its item is: whose secret it is follows from that.
     """
     missing: list[KeyPath] = []
+    shown = masked(now)
+
+    def in_place(steps: Steps) -> bool:
+        items = (steps[: at + 1] for at, step in enumerate(steps) if isinstance(step, int))
+        return all(same(value_at(data, item), value_at(shown, item)) for item in items)
 
     def unmask(steps: Steps, value: object, secret: bool) -> object:
         if not (value == MASK if secret else _is_masked_address(str(value))):
             return value
         kept = value_at(now, steps)
-        if isinstance(kept, str) and (secret or masked_address(kept) == value):
+        known = isinstance(kept, str) and (secret or masked_address(kept) == value)
+        if known and in_place(steps):
             return kept
         missing.append(tuple(step for step in steps if isinstance(step, str)))
         return value
@@ -187,29 +181,7 @@ def _copied(value: object, node: Node | None, path: Steps, show: Show) -> object
         case (Leaf(anything=False), _):
             return show(path, value, False) if isinstance(value, str) else value
         case _:
-            return _by_name(value, path, show, secret=_sounds_secret(path))
-
-
-def _sounds_secret(path: Steps) -> bool:
-    return path[: len(_TOLD_TO_MODELS)] != _TOLD_TO_MODELS and sounds_secret(str(path[-1]))
-
-
-def _by_name(value: object, path: Steps, show: Show, *, secret: bool) -> object:
-    match value:
-        case Mapping():
-            steps = ((name, inner, (*path, name)) for name, inner in value.items())
-            return {
-                name: _by_name(inner, way, show, secret=secret or _sounds_secret(way))
-                for name, inner, way in steps
-            }
-        case list():
-            return [
-                _by_name(item, (*path, at), show, secret=secret) for at, item in enumerate(value)
-            ]
-        case str() if value:
-            return show(path, value, secret)
-        case _:
-            return value
+            return by_name(value, path, show, secret=names_secret(path))
 
 
 def _is_masked_address(text: str) -> bool:

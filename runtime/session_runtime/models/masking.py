@@ -10,8 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from session_runtime.config.by_name import Steps, by_name
 from session_runtime.config.keys import sounds_secret
 from session_runtime.config.models import ModelProfile
+from session_runtime.config.secrets import address_secrets
 from session_runtime.trace.redact import MASK
 
 MIN_SECRET_CHARS: Final = 4
@@ -20,16 +22,23 @@ _LONGEST_ESCAPE: Final = 6
 _HAS_PARTS: Final = re.compile(r"(?:bearer|basic|digest|token|apikey|key)\s|[^=\s]=[^=\s]", re.I)
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z-]*\s+")
 _BETWEEN_WORDS: Final = re.compile(r"""[\s;,"'{}\[\]]+""")
-_ESCAPE: Final = re.compile(
-    r"%[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\\x[0-9A-Fa-f]{2}|\\(?s:.)"
-    r"|&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z]{2,6});"
+_KINDS: Final = (
+    r"%[0-9A-Fa-f]{2}",
+    r"\\u[0-9A-Fa-f]{4}|\\x[0-9A-Fa-f]{2}|\\(?s:.)",
+    r"&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z]{2,6});",
 )
+_ESCAPES_OF_A_KIND: Final = tuple(map(re.compile, _KINDS))
+_ESCAPE: Final = re.compile("|".join(_KINDS))
 _CONTROLS: Final[Mapping[str, str]] = {"n": "\n", "r": "\r", "t": "\t", "b": "", "f": ""}
 
 
 def secrets_of(profile: ModelProfile) -> tuple[str, ...]:
-    """What no message may show: the key, the values of headers, and what such a value is made of."""
+    """What no message may show: the key, the values of headers, and what such a value is made of.
+
+    Also what the query of ``base_url`` keeps secret, and ``extra_body`` under names that sound secret.
+    """
     found = {profile.api_key.get_secret_value()} if profile.api_key else set()
+    found.update(address_secrets(profile.base_url or ""), _body_secrets(profile.extra_body))
     for name, value in profile.headers.items():
         whole = value.get_secret_value()
         found.add(whole)
@@ -59,6 +68,18 @@ def masked(text: str, secrets: Iterable[str], limit: int) -> str:
             pieces += [seen[end:start], MASK]
         end = max(end, stop)
     return "".join([*pieces, seen[end:limit]])
+
+
+def _body_secrets(body: Mapping[str, object]) -> Iterable[str]:
+    found: list[str] = []
+
+    def note(steps: Steps, value: object, secret: bool) -> object:
+        del steps
+        found.extend([str(value)] if secret else address_secrets(str(value)))
+        return value
+
+    by_name(body, (), note, secret=False)
+    return found
 
 
 def _parts(value: str) -> Iterable[str]:
@@ -104,22 +125,26 @@ class _Layer:
 
 
 def _layers(text: str) -> Iterable[_Layer]:
-    """The text as it is, and with its escapes undone once, twice, ... ``+`` counts as a blank."""
+    """The text as it is, and with its escapes undone once, twice, ... ``+`` counts as a blank.
+
+    Also with those of one kind alone undone: what stands beside a secret may complete another kind.
+    """
     layer = _Layer(text.replace("+", " "), range(len(text) + 1))
+    yield from (_unescaped(layer, kind) for kind in _ESCAPES_OF_A_KIND if kind.search(layer.text))
     for _ in range(_MAX_LAYERS):
         yield layer
-        inner = _unescaped(layer)
+        inner = _unescaped(layer, _ESCAPE)
         if inner.text == layer.text:
             return
         layer = inner
     yield layer
 
 
-def _unescaped(layer: _Layer) -> _Layer:
+def _unescaped(layer: _Layer, escapes: re.Pattern[str]) -> _Layer:
     pieces: list[str] = []
     starts: list[int] = []
     end = 0
-    for found in _ESCAPE.finditer(layer.text):
+    for found in escapes.finditer(layer.text):
         char = _char(found[0])
         pieces += [layer.text[end : found.start()], char]
         starts += layer.starts[end : found.start()]

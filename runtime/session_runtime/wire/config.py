@@ -7,6 +7,10 @@ from typing import Any, Final
 from session_runtime.wire.fields import Fields, raise_if_any
 from session_runtime.wire.strict import shown
 
+MAX_ITEMS: Final = 1_000
+MAX_CHARS: Final = 64 * 1024
+_NAME_CHARS: Final = 100
+_OVER_NETWORK: Final = "can be sent over the network: edit the file on its machine"
 _ROLLBACK_FIELDS: Final = ("number", "include")
 
 
@@ -19,13 +23,35 @@ class RollbackRequest:
 
 
 def edits_from_json(data: object) -> Mapping[str, Any]:
-    """Read an object of dotted keys and their values; null is for a key that shall not be there."""
+    """Read an object of dotted keys and their values; null is for a key that shall not be there.
+
+    Raises RequestError for more than MAX_ITEMS of anything, or a text of more than MAX_CHARS characters.
+    """
     problems: list[str] = []
     fields = Fields(data, "", problems)
     if not fields.data and not problems:
         fields.complain("", 'is empty; send keys and values, such as {"ask.max_steps": 8}')
+    if len(fields.data) > MAX_ITEMS:
+        fields.complain("", f"holds {len(fields.data)} keys, at most {MAX_ITEMS} are allowed")
+    for name, value in () if problems else fields.data.items():
+        if fault := _too_large([name, value]):
+            fields.complain(name[:_NAME_CHARS], fault)
     raise_if_any(problems)
     return fields.data
+
+
+def _too_large(value: object) -> str | None:
+    match value:
+        case str() if len(value) > MAX_CHARS:
+            return f"holds a text of {len(value)} characters, at most {MAX_CHARS} {_OVER_NETWORK}"
+        case list() | dict() if len(value) > MAX_ITEMS:
+            return f"holds {len(value)} items, at most {MAX_ITEMS} {_OVER_NETWORK}"
+        case dict():
+            return _too_large(list(value)) or _too_large(list(value.values()))
+        case list():
+            return next(filter(None, map(_too_large, value)), None)
+        case _:
+            return None
 
 
 def rollback_from_json(data: object) -> RollbackRequest:
