@@ -63,6 +63,18 @@ def in_thread(name: str, function: Callable[[], T]) -> asyncio.Future[T]:
     return outcome
 
 
+async def aside(name: str, function: Callable[[], T]) -> T:
+    """Give what a function returns or raises without holding up the event loop, if there is a thread for it.
+
+    Where the system gives no more threads it runs here; so it must be one that ends by itself soon.
+    """
+    try:
+        outcome = in_thread(name, function)
+    except RuntimeError:
+        return function()
+    return await outcome
+
+
 def _give(outcome: asyncio.Future[Any], result: object) -> None:
     if not outcome.cancelled():
         outcome.set_result(result)

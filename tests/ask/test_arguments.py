@@ -51,7 +51,15 @@ def test_text_that_needs_no_guess_becomes_an_object(
         ("true", "must be a JSON object, not a boolean"),
         ('"plain words"', "not valid JSON"),
         ('"\\"{}\\""', "must be a JSON object, not a string"),
-        ("[" * 100_000, "nested deeper than"),
+        ("[" * 40_000, "nested deeper than"),
+        ("{,}", "not valid JSON"),
+        ('{"q": [ , ]}', "not valid JSON"),
+        ('{"q": [1,,]}', "not valid JSON"),
+        ('{"q": ,}', "not valid JSON"),
+        ('{"q": [' + "1," * 50_000 + "1]}", "more than 50000 values"),
+        ('{"q": [' + "1," * 50_000 + "]}", "more than 50000 values"),
+        (json.dumps('{"q": [' + "1," * 50_000 + "1]}"), "more than 50000 values"),
+        ('{"q": [' + "[[[1]]]," * 20_000 + "1]}", "more than 50000 values"),
         ('{"a": "' + "x" * 1_000_001 + '"}', "at most 1000000"),
         ('{"a": ' + "9" * 5000 + "}", "not valid JSON"),
     ],
@@ -77,6 +85,71 @@ def test_a_field_is_unwrapped_once_only_where_the_schema_wants_an_object_or_arra
         {"fields": {"a": 1}, "ids": [1, 2], "note": '{"keep": "me"}', "x": "[3]"},
         ("double encoding of 'fields'", "double encoding of 'ids'"),
     )
+
+
+OBJECT = {"type": "object"}
+NULL = {"type": "null"}
+
+
+@pytest.mark.requirement("ASK-5")
+@pytest.mark.parametrize(
+    "field",
+    [
+        {"type": ["object", "null"]},
+        {"anyOf": [OBJECT, NULL]},
+        {"oneOf": [NULL, {"type": ["array", "object"]}]},
+        {"anyOf": [{"$ref": "#/$defs/F"}, NULL]},
+        {"$ref": "#/$defs/F"},
+        {"$ref": "#/$defs/optional"},
+    ],
+)
+def test_a_field_that_may_be_an_object_but_no_text_is_unwrapped_too(field: object) -> None:
+    definitions = {"F": OBJECT, "optional": {"anyOf": [{"$ref": "#/$defs/F"}, NULL]}}
+    schema = {"type": "object", "properties": {"f": field}, "$defs": definitions}
+    assert parse_arguments('{"f": "{\\"a\\": 1}"}', schema) == Arguments(
+        {"f": {"a": 1}}, ("double encoding of 'f'",)
+    )
+
+
+@pytest.mark.requirement("ASK-5")
+@pytest.mark.parametrize(
+    "field",
+    [
+        {"type": ["object", "string"]},
+        {"anyOf": [OBJECT, {"type": "string"}]},
+        {"anyOf": [OBJECT, {"enum": ["all"]}]},
+        {"anyOf": [OBJECT, {"$ref": "#/$defs/gone"}]},
+        {"type": ["array", "null"]},
+        NULL,
+        {},
+        True,
+    ],
+)
+def test_a_field_that_may_be_a_text_or_no_object_is_left_as_it_is(field: object) -> None:
+    schema = {"type": "object", "properties": {"f": field}}
+    assert parse_arguments('{"f": "{}"}', schema) == Arguments({"f": "{}"})
+
+
+@pytest.mark.requirement("ASK-5")
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"q": [1] * 49_998},
+        {"q": [[]] * 49_998},
+        {f"k{number}": [{}] for number in range(24_999)},
+        {"csv": "1,2,[3]\\\n" * 60_000, "quotes": '{",' * 30_000},
+    ],
+    ids=["numbers", "empty arrays", "keys", "marks in texts"],
+)
+def test_as_many_values_as_the_check_allows_are_read(values: dict[str, object]) -> None:
+    assert parse_arguments(json.dumps(values), ANY_OBJECT) == Arguments(values)
+
+
+@pytest.mark.requirement("ASK-5")
+def test_a_field_with_too_many_values_in_its_text_is_left_for_the_schema_check() -> None:
+    schema = {"type": "object", "properties": {"f": {"type": "array"}}}
+    text = "[" + "1," * 50_000 + "1]"
+    assert parse_arguments(json.dumps({"f": text}), schema) == Arguments({"f": text})
 
 
 @pytest.mark.requirement("ASK-5")

@@ -370,9 +370,14 @@ async def test_loading_is_reported_with_names_once(tmp_path: Path, weather: str)
 
 
 @pytest.mark.requirement("ASK-5")
-async def test_a_call_that_was_cut_off_before_its_arguments_is_not_run(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "arguments", ["", "{}", "{ }", "null", '""', '"{}"', "```json\n{}\n```", " " * 20_000]
+)
+async def test_a_call_that_was_cut_off_before_its_arguments_is_not_run(
+    tmp_path: Path, arguments: str
+) -> None:
     write_handler(tmp_path / "tools", "count")
-    cut = replace(reply_calls(("count", "")), finish_reason="length")
+    cut = replace(reply_calls(("count", arguments)), finish_reason="length")
     async with Upstream([cut, reply_text("sorry")]) as upstream:
         config = chat_profile(upstream.base_url) + tool_folder(tmp_path) + SEARCH_OFF
         async with opened(tmp_path, config) as runtime:

@@ -1,5 +1,6 @@
 """Schemas are checked when a tool is found, arguments before it runs, both in bounds."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -64,6 +65,78 @@ def test_at_most_five_problems_are_told() -> None:
     names = [f"n{number}" for number in range(20)]
     told = problems({name: {"type": "string"} for name in names}, dict.fromkeys(names, 1))
     assert len(told) == len(set(told)) == MAX_PROBLEMS
+
+
+def anything_of(*kinds: str) -> dict[str, Any]:
+    return {"anyOf": [{"type": "array", "items": {"type": kind}} for kind in kinds]}
+
+
+TOO_LARGE_TO_TELL = (
+    "the arguments do not fit the parameters of this tool and are too large to be told where: "
+    "compare them with the parameters, or send less at a time"
+)
+
+
+@pytest.mark.requirement("REG-7")
+@pytest.mark.parametrize(
+    ("schema", "arguments", "problem"),
+    [
+        (
+            {"properties": {"a": {"type": "array", "items": {"type": "string"}}}},
+            {"a": list(range(1_600))},
+            "a[0]: must be a string, got 0",
+        ),
+        (
+            {"required": [f"n{number}" for number in range(5_000)]},
+            {},
+            "n0: is required and missing",
+        ),
+        (
+            {"required": [f"n{number}" for number in range(100)]},
+            {"x": "y" * 900_000},
+            "n0: is required and missing",
+        ),
+        (
+            {"properties": {"a": anything_of("string", "null")}},
+            {"a": [1] * 4_000},
+            TOO_LARGE_TO_TELL,
+        ),
+        (
+            {"properties": {"a": {"oneOf": [{"required": [f"n{n}" for n in range(4_000)]}]}}},
+            {"a": {"x": "y" * 900_000}},
+            TOO_LARGE_TO_TELL,
+        ),
+    ],
+    ids=["items", "missing keys", "missing keys of much", "forms of items", "forms of much"],
+)
+def test_of_what_would_have_very_many_faults_one_is_told_at_most(
+    schema: dict[str, Any], arguments: dict[str, Any], problem: str
+) -> None:
+    check = compile_schema({"type": "object", **schema})
+    assert check.problems(arguments) == (problem,)
+
+
+@pytest.mark.requirement("REG-7")
+@pytest.mark.parametrize(
+    ("arguments", "waits"),
+    [
+        ({"a": [1] * 100}, False),
+        ({"a": "x" * 16_000}, False),
+        ({"a": [1] * 2_000}, True),
+        ({"a": "x" * 17_000}, True),
+        ({"a": [1] * 60_000}, True),
+        ({"b": [1] * 800}, True),
+    ],
+)
+async def test_what_takes_long_to_check_is_checked_beside_the_event_loop(
+    arguments: dict[str, Any], waits: bool
+) -> None:
+    forms = [{"const": number} for number in range(10)] if "b" in arguments else [{}]
+    check = compile_schema({"type": "object", "properties": {"b": {"anyOf": forms}}})
+    turns: list[str] = []
+    asyncio.get_running_loop().call_soon(turns.append, "other work")
+    assert await check.examine(arguments) == check.problems(arguments)
+    assert bool(turns) is waits
 
 
 def test_long_values_are_shortened_in_problems() -> None:

@@ -3,15 +3,23 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
+from session_runtime.registry.bounds import ARGUMENTS_LIMIT, Schema, targets
 from session_runtime.types import JsonObject
 from session_runtime.wire import strict_json
 
-MAX_ARGUMENT_CHARS = 1_000_000
-_FENCE = "```"
+MAX_ARGUMENT_CHARS: Final = ARGUMENTS_LIMIT.characters
+MAX_ARGUMENT_VALUES: Final = ARGUMENTS_LIMIT.values
+_FENCE: Final = "```"
+_CONTAINERS: Final = frozenset({"object", "array"})
 # a string that never ends is one string to the end: it must not be scanned again from each quote in it
-_STRING_OR_TRAILING_COMMA = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|,(?=\s*[}\]])', re.DOTALL)
+_STRING: Final = r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)'
+_NO_VALUE_BEFORE: Final = r"[\[{:,](?:\s*+,)++"
+_STRING_OR_TRAILING_COMMA: Final = re.compile(
+    rf"{_STRING}|{_NO_VALUE_BEFORE}|,(?=\s*[}}\]])", re.DOTALL
+)
+_STRING_OR_NEXT_VALUE: Final = re.compile(rf"{_STRING}|,|[\[{{](?!\s*[}}\]])", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +37,16 @@ class ArgumentFault:
     problem: str
 
 
+class _TooManyValuesError(ValueError):
+    """The text holds more values than the check of the arguments would allow."""
+
+
 def parse_arguments(raw: str, schema: JsonObject) -> Arguments | ArgumentFault:
     """Read the arguments of one call.
 
-    Undone are: a code fence around the whole, a comma before a closing bracket, one level of double
-    encoding of the whole or of a field that must be an object or array, and empty or null for none.
+    Undone are: a code fence around the whole, a comma between a value and a closing bracket, one level of
+    double encoding of the whole or of a field that may be an object or array but no text, and empty or
+    null for none. Long ones take a while; of more values than the check allows, none is made.
     """
     if len(raw) > MAX_ARGUMENT_CHARS:
         return ArgumentFault(
@@ -42,6 +55,10 @@ def parse_arguments(raw: str, schema: JsonObject) -> Arguments | ArgumentFault:
     repairs: list[str] = []
     try:
         value = _decode(raw, repairs)
+    except _TooManyValuesError:
+        return ArgumentFault(
+            f"the arguments have more than {MAX_ARGUMENT_VALUES} values: send less at a time"
+        )
     except ValueError as error:
         return ArgumentFault(f"the arguments are not valid JSON: {error}")
     if not isinstance(value, dict):
@@ -59,11 +76,12 @@ def _decode(raw: str, repairs: list[str]) -> object:
     value = _loads_without_trailing_commas(text, repairs)
     if isinstance(value, str):
         repairs.append("double encoding")
-        return strict_json(value) if value.strip() else {}
+        return _bounded_json(value) if value.strip() else {}
     return value
 
 
 def _loads_without_trailing_commas(text: str, repairs: list[str]) -> object:
+    _bound_values(text)
     try:
         return strict_json(text)
     except ValueError:
@@ -75,30 +93,81 @@ def _loads_without_trailing_commas(text: str, repairs: list[str]) -> object:
         return value
 
 
+def _bounded_json(text: str) -> object:
+    _bound_values(text)
+    return strict_json(text)
+
+
+def _bound_values(text: str) -> None:
+    """Raise _TooManyValuesError for JSON of too many: each but the first has a mark of its own before it."""
+    if sum(map(text.count, ",[{")) < MAX_ARGUMENT_VALUES:
+        return
+    values = 1
+    for mark in _STRING_OR_NEXT_VALUE.finditer(text):
+        values += not mark[0].startswith('"')
+        if values > MAX_ARGUMENT_VALUES:
+            raise _TooManyValuesError
+
+
 def _unwrap_fields(
     values: dict[str, Any], schema: JsonObject, repairs: list[str]
 ) -> Mapping[str, Any]:
     properties = schema.get("properties")
     if not isinstance(properties, Mapping):
         return values
+    root = dict(schema)
     return {
-        name: _unwrap_field(name, value, properties.get(name), repairs)
+        name: _unwrap_field(name, value, _types(properties.get(name), root), repairs)
+        if isinstance(value, str)
+        else value
         for name, value in values.items()
     }
 
 
-def _unwrap_field(name: str, value: object, schema: object, repairs: list[str]) -> object:
-    wanted = schema.get("type") if isinstance(schema, Mapping) else None
-    if not isinstance(value, str) or wanted not in ("object", "array"):
+def _unwrap_field(name: str, value: str, wanted: frozenset[str], repairs: list[str]) -> object:
+    if wanted.isdisjoint(_CONTAINERS) or "string" in wanted:
         return value
     try:
-        inner = strict_json(value)
+        inner = _bounded_json(value)
     except ValueError:
         return value
-    if not isinstance(inner, dict if wanted == "object" else list):
-        return value
+    match inner:
+        case dict() if "object" in wanted:
+            pass
+        case list() if "array" in wanted:
+            pass
+        case _:
+            return value
     repairs.append(f"double encoding of {name!r}")
     return inner
+
+
+def _types(schema: object, root: Schema) -> frozenset[str]:
+    """All types that a schema may be content with; none where that is not plain to see."""
+    match _referred(schema, root):
+        case {"anyOf": list() as forms} | {"oneOf": list() as forms}:
+            each = [_own_types(_referred(form, root)) for form in forms]
+            return frozenset().union(*each) if all(each) else frozenset()
+        case here:
+            return _own_types(here)
+
+
+def _own_types(schema: object) -> frozenset[str]:
+    match schema:
+        case {"type": str() as name}:
+            return frozenset({name})
+        case {"type": list() as names}:
+            return frozenset(map(str, names))
+        case _:
+            return frozenset()
+
+
+def _referred(schema: object, root: Schema) -> object:
+    match schema:
+        case {"$ref": reference}:
+            return next(targets(reference, root), None)
+        case _:
+            return schema
 
 
 def _kind(value: object) -> str:

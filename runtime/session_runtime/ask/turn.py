@@ -5,6 +5,7 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from session_runtime.ask.arguments import ArgumentFault, Arguments, parse_arguments
 from session_runtime.ask.exposure import Exposure, Turn
@@ -16,6 +17,7 @@ from session_runtime.registry.names import END, RESULTS_READ, TOOL_SEARCH
 from session_runtime.registry.spec import ToolSpec
 from session_runtime.search import SearchGovernor
 from session_runtime.spelling import nearest
+from session_runtime.threads import aside
 from session_runtime.trace.record import CallRecord, SearchRecord, record_call
 from session_runtime.types import (
     JsonObject,
@@ -31,7 +33,7 @@ CANCEL_GRACE_S = 2.0
 NAMES_IN_REFUSAL = 12
 MAX_COMPARED = 200
 MAX_CALLS = 128
-NO_ARGUMENTS = frozenset({"", "{}", "null"})
+READ_AT_ONCE_CHARS = 16_384
 _log = logging.getLogger(__name__)
 
 
@@ -82,8 +84,8 @@ async def run_calls(
     CANCEL_GRACE_S seconds.
     """
     prepared = [
-        _unusable(calls, at, cut_off) or _prepare(scope, exposure, turn, calls, call)
-        for at, call in enumerate(calls)
+        await _prepare(scope, exposure, turn, calls, at, cut_off=cut_off)
+        for at in range(len(calls))
     ]
     ready = [item for item in prepared if isinstance(item, Ready)]
     _announce(scope, ready)
@@ -123,29 +125,19 @@ def _announce(scope: AskScope, ready: Sequence[Ready]) -> None:
         )
 
 
-def _unusable(calls: Sequence[ToolCall], at: int, cut_off: bool) -> ToolResult | None:
-    """Answer a call for where it stands, whatever it asks for; None if that is no reason.
-
-    Nothing at all may stand for no arguments, but not where they were still to come (ASK-5).
-    """
+async def _prepare(
+    scope: AskScope,
+    exposure: Exposure,
+    turn: Turn,
+    calls: Sequence[ToolCall],
+    at: int,
+    *,
+    cut_off: bool,
+) -> Ready | ToolResult:
     call = calls[at]
     if at >= MAX_CALLS:
         reason = f"a reply may hold at most {MAX_CALLS} calls: make the others in later turns"
         return _refused(call, "limit.calls_in_turn", reason)
-    if cut_off and call.arguments.strip() in NO_ARGUMENTS:
-        return ToolResult(
-            call.id,
-            call.name,
-            "error",
-            f"{call.name} was not run: your reply was cut off before its arguments. Call it again.",
-            error_code="tool.invalid_arguments",
-        )
-    return None
-
-
-def _prepare(
-    scope: AskScope, exposure: Exposure, turn: Turn, calls: Sequence[ToolCall], call: ToolCall
-) -> Ready | ToolResult:
     spec = turn.by_name.get(call.name)
     if spec is None:
         return _refused(call, *_why_not_exposed(exposure, turn, call.name))
@@ -156,15 +148,22 @@ def _prepare(
             "end was not carried out because other calls stood beside it; they were handled. "
             "Read their results, then call end alone if nothing is left to do",
         )
+    read = partial(_read, scope, call, spec, cut_off=cut_off)
+    if len(call.arguments) <= READ_AT_ONCE_CHARS:
+        return read()
+    return await aside("reading arguments", read)
+
+
+def _read(scope: AskScope, call: ToolCall, spec: ToolSpec, *, cut_off: bool) -> Ready | ToolResult:
+    """Read the arguments of a call and admit it; only one at a time, in the order of the calls.
+
+    Nothing at all may stand for no arguments, but not where they were still to come (ASK-5).
+    """
     parsed = parse_arguments(call.arguments, spec.parameters)
     if isinstance(parsed, ArgumentFault):
-        return ToolResult(
-            call.id,
-            call.name,
-            "error",
-            f"{call.name} was not run: {parsed.problem}. Call it again with a JSON object.",
-            error_code="tool.invalid_arguments",
-        )
+        return _wrong(call, f"{parsed.problem}. Call it again with a JSON object.")
+    if cut_off and not parsed.values:
+        return _wrong(call, "your reply was cut off before its arguments. Call it again.")
     return _admit(scope, call, spec, parsed)
 
 
@@ -174,13 +173,7 @@ def _admit(
     if spec.name == TOOL_SEARCH and spec.origin == "virtual":
         problems = scope.generation.loader.check.problems(parsed.values)
         if problems:
-            return ToolResult(
-                call.id,
-                call.name,
-                "error",
-                f"tool_search was not run: {'; '.join(problems)}.",
-                error_code="tool.invalid_arguments",
-            )
+            return _wrong(call, f"{'; '.join(problems)}.")
         return Ready(call, spec, parsed.values, repairs=parsed.repairs)
     decision = scope.guard.admit(spec.name, parsed.values)
     if isinstance(decision, Refused):
@@ -206,6 +199,11 @@ def _why_not_exposed(exposure: Exposure, turn: Turn, name: str) -> tuple[str, st
     now = near or usable[:NAMES_IN_REFUSAL]
     label = "Similar tools that can be called now" if near else "Tools that can be called now"
     return "tool.unknown", f"there is no tool named {name[:80]!r} here. {label}: {', '.join(now)}"
+
+
+def _wrong(call: ToolCall, problem: str) -> ToolResult:
+    text = f"{call.name} was not run: {problem}"
+    return ToolResult(call.id, call.name, "error", text, error_code="tool.invalid_arguments")
 
 
 def _refused(call: ToolCall, code: str, reason: str) -> ToolResult:

@@ -20,6 +20,7 @@ MAX_CHECKS: Final = 10_000
 
 _REFERENCES: Final = frozenset({"$ref", "$dynamicRef", "$recursiveRef"})
 _COMBINATIONS: Final = frozenset({"allOf", "anyOf", "oneOf", "not", "if", "then", "else"})
+_ALTERNATIVES: Final = frozenset({"anyOf", "oneOf"})
 _DEPENDENT: Final = frozenset({"dependentSchemas", "dependencies"})
 _SAME_VALUE: Final = _REFERENCES | _COMBINATIONS | _DEPENDENT
 _EVERY_PROPERTY: Final = frozenset({"additionalProperties", "unevaluatedProperties"})
@@ -44,23 +45,35 @@ SCHEMA_LIMIT: Final = Limit(depth=64, values=10_000, characters=262_144)
 ARGUMENTS_LIMIT: Final = Limit(depth=64, values=50_000, characters=1_000_000)
 
 
-def count_values(value: object, limit: Limit) -> int:
-    """Count the values in ``value``, itself included; ValueError if it is not JSON within limits."""
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How many values a JSON value has, itself included, and how many characters in keys and texts."""
+
+    values: int
+    characters: int
+
+
+def measure(value: object, limit: Limit) -> Extent:
+    """Measure ``value``; ValueError if it is not JSON within limits."""
     pending = [(value, 1)]
     values = characters = 0
     while pending:
         item, depth = pending.pop()
-        inner, length = _content(item)
-        pending.extend((each, depth + 1) for each in inner)
         values += 1
-        characters += length
         if depth > limit.depth:
             raise ValueError(f"nested more than {limit.depth} levels deep")
-        if values + len(pending) > limit.values:
+        if values + len(pending) + _size(item) > limit.values:
             raise ValueError(f"more than {limit.values} values")
+        inner, length = _content(item)
+        pending.extend((each, depth + 1) for each in inner)
+        characters += length
         if characters > limit.characters:
             raise ValueError(f"more than {limit.characters} characters")
-    return values
+    return Extent(values, characters)
+
+
+def _size(item: object) -> int:
+    return len(item) if isinstance(item, dict | list) else 0
 
 
 def _content(item: object) -> tuple[Iterable[object], int]:
@@ -91,6 +104,11 @@ def _length(text: object) -> int:
 def has_references(schema: Schema) -> bool:
     """Whether some value can reach the same part of ``schema`` in more than one way."""
     return any(_REFERENCES & part.keys() for part in _objects(schema))
+
+
+def has_forms(schema: Schema) -> bool:
+    """Whether ``schema`` has alternatives."""
+    return any(_ALTERNATIVES & part.keys() for part in _objects(schema))
 
 
 def reference_fault(schema: Schema) -> str | None:
@@ -169,7 +187,8 @@ def _is_pointer(reference: str) -> bool:
     return reference == "#" or reference.startswith("#/")
 
 
-def _target(reference: object, root: Schema) -> Iterator[Schema]:
+def targets(reference: object, root: Schema) -> Iterator[Schema]:
+    """Yield the part of ``root`` that a reference points at, if there is one."""
     if isinstance(reference, str) and _is_pointer(reference):
         parts = unquote(reference).split("/")[1:]
         found = pointed_at((part.replace("~1", "/").replace("~0", "~") for part in parts), root)
@@ -192,7 +211,7 @@ def _same_value(here: Schema, root: Schema) -> Iterator[Schema]:
     """Yield the subschemas that look at the same value as ``here``."""
     for keyword in _SAME_VALUE & here.keys():
         if keyword in _REFERENCES:
-            yield from _target(here[keyword], root)
+            yield from targets(here[keyword], root)
         elif keyword in _DEPENDENT:
             yield from _values(here[keyword])
         else:

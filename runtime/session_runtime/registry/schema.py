@@ -3,7 +3,9 @@
 ``format`` is not enforced: a value is never refused for it.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Final
 
@@ -14,17 +16,33 @@ from session_runtime.registry.bounds import (
     ARGUMENTS_LIMIT,
     MAX_CHECKS,
     SCHEMA_LIMIT,
+    Extent,
+    Limit,
     Schema,
     checks_needed,
-    count_values,
+    has_forms,
     has_references,
+    measure,
     reference_fault,
 )
 from session_runtime.registry.wording import problems_of, schema_problem, shown
+from session_runtime.threads import aside
 from session_runtime.types import JsonObject
 
 MAX_PROBLEMS: Final = 5
 _REGEX_BYTES: Final = 1 << 20
+_SMALL: Final = Limit(depth=64, values=1_000, characters=16_384)
+
+# To list an error costs the engine some work, and a copy of the value that the error is about. The
+# unit is the copy of one character, of which there are about a million in a millisecond.
+_ERROR_COST: Final = 1_000
+_VALUE_COST: Final = 256
+_ALL_COST: Final = 2_000_000
+_FORMS_COST: Final = 8_000_000
+_TOLD_NO_MORE: Final = (
+    "the arguments do not fit the parameters of this tool and are too large to be told where: "
+    "compare them with the parameters, or send less at a time"
+)
 
 
 def compile_schema(parameters: JsonObject) -> "ArgumentCheck":
@@ -36,14 +54,14 @@ def compile_schema(parameters: JsonObject) -> "ArgumentCheck":
     """
     schema = dict(parameters)
     try:
-        parts = count_values(schema, SCHEMA_LIMIT)
+        parts = measure(schema, SCHEMA_LIMIT).values
     except ValueError as error:
         raise _invalid(f"{error}: simplify the schema") from error
     referring = has_references(schema)
     fault = _root_fault(schema) or (reference_fault(schema) if referring else None)
     if fault is not None:
         raise _invalid(fault)
-    return ArgumentCheck(schema, _build_engine(schema), None if referring else parts)
+    return ArgumentCheck(schema, _build_engine(schema), parts, referring, has_forms(schema))
 
 
 def _build_engine(schema: Schema) -> Validator:
@@ -68,30 +86,65 @@ def _root_fault(schema: Schema) -> str | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ArgumentCheck:
-    """A compiled schema; checking costs microseconds and may happen on the event loop.
+    """A compiled schema.
 
-    ``parts`` bounds how many subschemas may look at one value; None: references must be counted.
+    ``parts`` bounds how many subschemas may look at one value, unless the schema is ``referring``: then
+    the checks must be counted. ``forms`` says that it has alternatives.
     """
 
     schema: Schema
     engine: Validator
-    parts: int | None
+    parts: int
+    referring: bool
+    forms: bool
+
+    async def examine(self, arguments: JsonObject) -> tuple[str, ...]:
+        """Find ``problems`` without holding up the event loop: large arguments take milliseconds."""
+        if self._is_quick(arguments):
+            return self.problems(arguments)
+        return await aside("checking arguments", partial(self.problems, arguments))
+
+    def _is_quick(self, arguments: JsonObject) -> bool:
+        try:
+            return self.parts * measure(dict(arguments), _SMALL).values <= MAX_CHECKS
+        except ValueError:
+            return False
 
     def problems(self, arguments: JsonObject) -> tuple[str, ...]:
-        """Name up to five problems, each with its path; none if the arguments fit (REG-7)."""
+        """Name up to five problems, each with its path; none if the arguments fit (REG-7).
+
+        It is one where it would take long to list all.
+        """
         values = dict(arguments)
         try:
-            count = count_values(values, ARGUMENTS_LIMIT)
+            extent = measure(values, ARGUMENTS_LIMIT)
         except ValueError as error:
             return (f"the arguments are refused: {error}",)
-        if self.parts is None or self.parts * count > MAX_CHECKS:
+        if self.referring or self.parts * extent.values > MAX_CHECKS:
             if checks_needed(self.schema, values) > MAX_CHECKS:
                 return ("the arguments are too large for this tool: send less at a time",)
         if self.engine.is_valid(values):
             return ()
-        errors = self.engine.iter_errors(values)
+        errors = self._errors(values, extent)
         told = (problem for error in errors for problem in problems_of(error, self.schema))
-        return tuple(islice(dict.fromkeys(told), MAX_PROBLEMS))
+        return tuple(islice(dict.fromkeys(told), MAX_PROBLEMS)) or (_TOLD_NO_MORE,)
+
+    def _errors(self, values: Schema, extent: Extent) -> Iterable[ValidationError]:
+        """Find all errors, or only the first, or none if even that would take too long.
+
+        The engine makes all before it gives the first one; and the first one of a schema with
+        alternatives has with it what is wrong with each of them.
+        """
+        cost = self.parts * (_ERROR_COST + _VALUE_COST * extent.values + extent.characters)
+        if cost <= _ALL_COST:
+            return self.engine.iter_errors(values)
+        if self.forms and cost > _FORMS_COST:
+            return ()
+        try:
+            self.engine.validate(values)
+        except ValidationError as error:
+            return (error,)
+        return ()
 
 
 def _invalid(fault: str) -> PermanentError:

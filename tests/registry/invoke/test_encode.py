@@ -207,6 +207,22 @@ def test_what_is_stopped_ends_with_the_next_piece(
     assert answers == []
 
 
+def test_a_table_of_many_rows_asks_once_a_piece_whether_it_is_stopped() -> None:
+    asked = 0
+
+    def stopped() -> bool:
+        nonlocal asked
+        asked += 1
+        return False
+
+    table = table_text(["a", "b", "c"], [[1, 2, 3]] * 10_000, MOST, stopped)
+    assert table is not None
+    assert (
+        table.chars == len('{"columns":["a","b","c"],"rows":[]}') + 10_000 * len(",\n[1,2,3]") - 1
+    )
+    assert 3 < asked <= table.chars // encode.PIECE_CHARS
+
+
 def test_looking_at_a_ring_or_a_long_list_ends_soon() -> None:
     assert 100 < least_chars(ring(), 100) < 1_000
     assert least_chars(range(10), 100) == 1
@@ -234,6 +250,16 @@ def test_a_table_is_json_with_one_row_per_line() -> None:
     assert table.text == '{"columns":["city","°C"],"rows":[\n["Rome",21],\n["Oslo",null]]}'
     assert table_text([], [], MOST) == Whole(24, '{"columns":[],"rows":[]}')
     assert table_text(["a"], [[{1}]], MOST) is None
+    assert table_text(["a"], [[1], [{1}]], MOST) is None
+
+
+@given(st.lists(st.lists(SCALARS, min_size=2, max_size=2)), st.integers(1, 300))
+def test_a_table_in_pieces_of_any_size_has_the_same_text(rows: list[Any], size: int) -> None:
+    lines = ",".join(f"\n{plain(row)}" for row in rows)
+    text = f'{{"columns":["a","b"],"rows":[{lines}]}}'
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(encode, "PIECE_CHARS", size)
+        assert table_text(["a", "b"], rows, MOST) == Whole(len(text), text)
 
 
 @given(st.binary(max_size=500), st.integers(1, 9))

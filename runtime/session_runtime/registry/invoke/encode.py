@@ -147,13 +147,21 @@ class _Encoding:
         self._made: dict[int, tuple[object, list[str]]] = {}
 
     def whole(self, pieces: Iterable[str]) -> Whole | None:
-        """Put pieces together; None if that is too much, impossible or no longer wanted."""
-        kept = []
+        """Put pieces together; None if that is too much, impossible or no longer wanted.
+
+        Asked is once for about PIECE_CHARS of text, however short its pieces are: after each time other
+        threads may keep the interpreter for long.
+        """
+        kept, asked_at = [], 0
         try:
             for piece in pieces:
                 self._chars += len(piece)
-                if self._chars > MOST_CHARS or self._stopped():
+                if self._chars > MOST_CHARS:
                     return None
+                if self._chars - asked_at >= PIECE_CHARS:
+                    asked_at = self._chars
+                    if self._stopped():
+                        return None
                 if self._chars <= self._most_chars:
                     kept.append(piece)
         except (TypeError, ValueError, RuntimeError):
@@ -166,9 +174,12 @@ class _Encoding:
         yield from self.pieces(list(columns))
         yield ',"rows":['
         before = "\n"
-        for row in rows:
+        for batch in _batches(map(list, rows)):
             yield before
-            yield from self.pieces(list(row))
+            if len(batch) > 1:
+                yield ",\n".join(map(_json, batch))
+            else:
+                yield from self.pieces(batch[0])
             before = ",\n"
         yield "]}"
 

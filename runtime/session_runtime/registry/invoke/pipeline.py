@@ -154,7 +154,7 @@ class Invoker:
         )
 
     async def _check_arguments(self, call: _Call) -> _Answer:
-        problems = call.catalog.checks[call.spec.name].problems(call.arguments)
+        problems = await call.catalog.checks[call.spec.name].examine(call.arguments)
         if problems:
             return _Answer(
                 f"{call.spec.name} was not run: {'; '.join(problems)}. "
