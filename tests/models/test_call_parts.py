@@ -69,3 +69,32 @@ def test_pieces_of_two_calls_at_one_index_are_told_apart_by_their_ids() -> None:
         ("a", '{"q":"a"}'),
         ("b", '{"q":"b"}'),
     ]
+
+
+SAME_ID: dict[str, tuple[list[str], str]] = {
+    "whole again": (['{"q":1}', '{"q":1}'], '{"q":1}'),
+    "whole again with a blank": (['{"q":1}', '{"q": 1}'], '{"q": 1}'),
+    "whole after an empty object": (["{}", '{"q":1}'], '{"q":1}'),
+    "whole in another form": (['{"q":1}', '{"q":2}'], '{"q":2}'),
+    "whole, then in pieces again": (['{"q":1}', '{"q"', ":2}"], '{"q":2}'),
+    "in pieces": (['{"q"', ":1}"], '{"q":1}'),
+    "in pieces, then nothing": (['{"q"', ":1}", ""], '{"q":1}'),
+    "in pieces, then blanks": (['{"q"', ":1}", "\n"], '{"q":1}\n'),
+}
+
+
+@pytest.mark.requirement("ASK-3")
+@pytest.mark.parametrize("index", [0, None])
+@pytest.mark.parametrize("way", SAME_ID)
+def test_what_bears_the_id_of_a_call_is_never_another_call(way: str, index: int | None) -> None:
+    pieces, arguments = SAME_ID[way]
+    marks = {"id": "a", "name": "t", **({} if index is None else {"index": index})}
+    assert gathered(*(piece(each, **marks) for each in pieces)) == (ToolCall("a", "t", arguments),)
+
+
+@pytest.mark.requirement("ASK-3")
+def test_another_name_under_the_id_of_a_call_does_not_make_a_call_of_it() -> None:
+    calls = gathered(
+        piece('{"q":1}', index=0, id="a", name="t"), piece('{"q":1}', index=0, id="a", name="u")
+    )
+    assert [call.id for call in calls] == ["a"]

@@ -1,6 +1,8 @@
 """Services behind either wire: what they are sent, how they fail, and that both wires take it alike."""
 
 import asyncio
+import contextlib
+import gzip
 
 import pytest
 from pydantic import SecretStr
@@ -180,11 +182,12 @@ async def test_an_endless_body_is_not_read_to_the_end(wire: HttpWire) -> None:
 
 
 @WIRES
-async def test_a_body_that_cannot_be_decoded_may_be_whole_next_time(wire: HttpWire) -> None:
-    garbled = reply_bytes(b"no gzip", headers={"content-encoding": "gzip"})
-    async with service(wire, [garbled]) as (model, _):
+async def test_an_encoding_that_nobody_asked_for_is_refused_unread(wire: HttpWire) -> None:
+    bomb = reply_bytes(gzip.compress(b"\n" * 1_000_000), headers={"content-encoding": "GZip"})
+    async with service(wire, [bomb]) as (model, _):
         error = await failure(model)
     assert (type(error), error.code) == (TransientError, "model.broken_reply")
+    assert "content-encoding is 'GZip', and none was asked for" in str(error)
 
 
 @WIRES
@@ -272,3 +275,17 @@ async def test_an_error_object_without_end_is_a_broken_reply(wire: HttpWire) -> 
     async with service(wire, [reply]) as (model, _):
         error = await failure(model)
     assert error.code == "model.broken_reply"
+
+
+@pytest.mark.requirement("CFG-4")
+@WIRES
+async def test_a_key_in_the_query_of_an_address_is_never_told(wire: HttpWire) -> None:
+    async with Upstream([reply_error(403, "no access for SEKRET22 today")]) as upstream:
+        address = f"{upstream.base_url}?api_key=SEKRET22&x=1"
+        async with contextlib.aclosing(opened(profile(address, wire=wire))) as model:
+            refused = str(await failure(model))
+    async with contextlib.aclosing(opened(profile(address, wire=wire))) as model:
+        unreachable = str(await failure(model))
+    assert f"{upstream.base_url}?api_key=***&x=1" in refused
+    assert f"{upstream.base_url}?api_key=***&x=1" in unreachable
+    assert "SEKRET22" not in refused + unreachable

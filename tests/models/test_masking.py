@@ -119,6 +119,14 @@ async def test_parts_of_a_header_are_not_told(header: str) -> None:
             assert "no access for *** today" in str(await failure(model))
 
 
+@pytest.mark.requirement("CFG-4")
+def test_secrets_of_the_address_and_of_the_body_count_as_secrets() -> None:
+    body = {"user_token": "s3cr3t-1", "seed": 7, "a": [{"password": "s3cr3t-2", "b": "shown"}]}
+    address = "http://model.test/v1?api_key=s3cr3t%203&api-version=2024-10-21&x=longer"
+    secrets = secrets_of(profile(address, extra_body=body, api_key=None))
+    assert secrets == ("s3cr3t%203", "s3cr3t-1", "s3cr3t-2")
+
+
 def test_words_of_a_header_that_holds_no_secret_may_be_told() -> None:
     headers = {"X-Title": SecretStr("my assistant"), "X-Url": SecretStr("https://a.test/?a=longer")}
     secrets = secrets_of(profile("http://model.test/v1", headers=headers))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from session_runtime.models.base import ModelReply
+from session_runtime.models.base import INCOMPLETE, ModelReply
 from session_runtime.models.extras import RESPONSES_ITEMS
 from session_runtime.types import ToolCall, Usage
 from tests.models.response_events import (
@@ -187,6 +187,25 @@ ODD_CALLS: dict[str, tuple[bytes, tuple[ToolCall, ...]]] = {
 def test_calls_are_read_however_they_are_marked(oddity: str) -> None:
     body, calls = ODD_CALLS[oddity]
     assert read(body) == ModelReply(calls=calls, finish_reason="tool_calls")
+
+
+BEGUN: dict[str, dict[str, Any]] = {
+    "in progress": {"status": "in_progress"},
+    "without a status": {},
+}
+
+
+@pytest.mark.requirement("ASK-5")
+@pytest.mark.parametrize("status", BEGUN)
+@pytest.mark.parametrize("arguments", ["{}", " {} ", {}])
+def test_a_call_that_was_only_announced_is_not_whole(status: str, arguments: Any) -> None:
+    begun = added(call("x", arguments, **BEGUN[status]))
+    assert read(sse(begun, completed())) == ModelReply(
+        calls=(ToolCall("x", "web.search", ""),), finish_reason=INCOMPLETE
+    )
+    assert read(sse(begun, whole("{}", "fc_x"), completed())) == ModelReply(
+        calls=(ToolCall("x", "web.search", "{}"),), finish_reason="tool_calls"
+    )
 
 
 @pytest.mark.requirement("ASK-3b")

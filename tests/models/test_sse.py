@@ -80,3 +80,18 @@ def test_an_event_without_end_is_refused_before_it_fills_the_memory() -> None:
 def test_a_long_stream_of_short_lines_is_accepted() -> None:
     parser = SseParser(max_event_bytes=100)
     assert sum(len(parser.feed(b"data: 0123456789\n\n")) for _ in range(1000)) == 1000
+
+
+def test_lines_without_content_are_passed_over_and_end_what_came_before() -> None:
+    parser = SseParser()
+    found = [
+        parser.feed(piece) for piece in (b"data: a", b"\n" * 5, b"\n" * 5, b"data: b" + b"\n" * 9)
+    ]
+    assert found == [[], [SseEvent("a")], [], [SseEvent("b")]]
+
+
+def test_a_flood_of_empty_lines_is_read_as_a_whole() -> None:
+    """With a look at each line of each piece this would take a minute."""
+    parser = SseParser()
+    flood = b"data: a" + b"\n" * 1_000_000
+    assert [len(parser.feed(flood)) for _ in range(100)] == [1] * 100

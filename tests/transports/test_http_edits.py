@@ -202,3 +202,20 @@ async def test_going_back_over_the_network_leaves_access_and_refuses_what_is_not
     assert code(unknown) == (400, "request.invalid")
     assert back.json()["left"] == ["access"]
     assert local.status_code == 200
+
+
+@pytest.mark.requirement("NET-3")
+async def test_a_list_too_long_for_the_network_is_refused_and_the_longest_is_written(
+    tmp_path: Path,
+) -> None:
+    async with here(tmp_path) as one:
+        before = one.file.read_bytes()
+        refused = await one.patch({"search.stop_words": ["x"] * 1_001})
+        assert one.file.read_bytes() == before
+        longest = await one.patch({"handlers.timeout_s": 5, "skills.prefetch_tools": ["x"] * 1_000})
+    assert code(refused) == (400, "request.invalid")
+    assert refused.json()["error"]["message"] == (
+        "search.stop_words: holds 1001 items, at most 1000 can be sent over the network: edit the file"
+        " on its machine"
+    )
+    assert longest.json()["changes"][-1]["new"] == ["x"] * 1_000

@@ -81,6 +81,8 @@ class CallAssembly:
         call = self._candidate(index, _id(item))
         if call is None or _begins_another(call, item):
             call = self._begin(index)
+        elif _repeats(call, item):
+            call.arguments.replace("")
         self._fill(call, item)
 
     def add_end(self, item: Mapping[str, Any]) -> None:
@@ -164,13 +166,20 @@ def _too_large(what: str) -> PermanentError:
 def _begins_another(call: _Parts, item: Mapping[str, Any]) -> bool:
     """Whether a piece starts a new call although its marks point at ``call``."""
     call_id, name = _id(item), _name(item)
-    if call_id and call.id and call_id != call.id:
-        return bool(name) or call.arguments.closed
+    if call_id and call.id:
+        return call_id != call.id and (bool(name) or call.arguments.closed)
     if not name or not call.name:
         return False
     if call.arguments:
         return name != call.name or (call.arguments.closed and bool(_arguments(item)))
     return call.index is None and name != call.name
+
+
+def _repeats(call: _Parts, item: Mapping[str, Any]) -> bool:
+    """Whether a piece sends the call that it bears the id and the name of once more."""
+    repeated = call.id and _id(item) == call.id and _name(item) == call.name
+    begins = _arguments(item).lstrip().startswith("{")
+    return bool(repeated and begins and call.arguments.closed)
 
 
 def _joined_name(before: str, name: str) -> str:

@@ -6,15 +6,16 @@ asks the system about each idle one: with 50 asks in flight that was a quarter o
 
 import asyncio
 import ssl
-import time
 from collections import deque
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
 import httpcore2
 import httpx2
+
+from session_runtime.models.sockets import Socket
 
 IDLE_S: Final = 5.0
 MAX_IDLE: Final = 100
@@ -35,16 +36,34 @@ _KINDS: Final[Mapping[type[Exception], type[httpx2.TransportError]]] = {
 """What the HTTP client calls the faults of the library below it."""
 
 
+_BROKEN: Final = (httpx2.ReadError, httpx2.WriteError, httpx2.RemoteProtocolError)
+_COOKIES: Final = frozenset({b"set-cookie", b"set-cookie2"})
+
+
 @dataclass(frozen=True, slots=True)
 class _Connection:
-    """A connection that is to be opened or open, and who knows its socket."""
+    """A connection that is open, and its socket."""
 
-    http: httpcore2.AsyncHTTPConnection
-    backend: "_Backend"
+    http: "_Http"
+    socket: Socket
+
+    @property
+    def reusable(self) -> bool:
+        """Whether its last response came whole, with nothing behind it."""
+        return self.http.is_idle() and self.http.drained and self.socket.quiet
 
     async def aclose(self) -> None:
         await self.http.aclose()
-        await self.backend.aclose()
+
+
+class _Http(httpcore2.AsyncHTTP11Connection):
+    """HTTP on one connection; the library does not tell what is left behind a response."""
+
+    @property
+    def drained(self) -> bool:
+        """Whether nothing was taken from the socket that no response holds."""
+        left, _ = self._h11_state.trailing_data
+        return not left
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +71,16 @@ class _Idle:
     connection: _Connection
     since: float
 
-    def is_older(self, seconds: float) -> bool:
-        return time.monotonic() - self.since >= seconds
+    @property
+    def age_s(self) -> float:
+        return _now() - self.since
 
 
 class Connections(httpx2.AsyncBaseTransport):
     """A transport that gives each request a connection for itself: the one used last, or a new one.
 
     At most ``max_idle`` stay open unused, each for ``idle_s`` seconds after its last use; their number
-    in use is not limited.
+    in use is not limited. Cookies are dropped: they would lead from one ask to another.
     """
 
     def __init__(
@@ -75,18 +95,32 @@ class Connections(httpx2.AsyncBaseTransport):
         self._closing: set[asyncio.Task[None]] = set()
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send one request; its connection is free again when the response is closed."""
-        connection = await self._alive() or self._new(request.url)
+        """Send one request; its connection is free again when the response is closed.
+
+        A connection that was kept may be closed by the service at the moment it is used again: if it
+        breaks before a byte of the response has come, the request is sent once more on a new one.
+        """
+        kept = await self._alive()
+        if kept is not None:
+            try:
+                return await self._exchange(kept, request)
+            except _BROKEN:
+                if kept.socket.answered:
+                    raise
+        return await self._exchange(await self._open(request), request)
+
+    async def _exchange(self, connection: _Connection, request: httpx2.Request) -> httpx2.Response:
         try:
             with _faults_named():
                 response = await connection.http.handle_async_request(_as_core(request))
+                connection.socket.end_head()
         except BaseException:
             await connection.aclose()
             raise
         assert isinstance(response.stream, AsyncIterable)
         return httpx2.Response(
             response.status,
-            headers=response.headers,
+            headers=[field for field in response.headers if field[0].lower() not in _COOKIES],
             stream=_Body(response.stream, connection, self),
             extensions=response.extensions,
         )
@@ -100,8 +134,8 @@ class Connections(httpx2.AsyncBaseTransport):
 
     async def give_back(self, connection: _Connection) -> None:
         """Keep a connection for the next request, and close those that were not needed for long."""
-        if connection.http.is_idle():
-            self._idle.append(_Idle(connection, time.monotonic()))
+        if connection.reusable:
+            self._idle.append(_Idle(connection, _now()))
         else:
             await connection.aclose()
         await self._close_old()
@@ -110,17 +144,18 @@ class Connections(httpx2.AsyncBaseTransport):
         """The idle connection that was used last and that the service has not closed since."""
         while self._idle:
             connection = self._idle.pop().connection
-            if not connection.http.has_expired():
+            if connection.reusable and not connection.http.has_expired():
                 return connection
             await connection.aclose()
         return None
 
     async def _close_old(self) -> None:
         limit = 0 if self._closed else self._max_idle
-        while len(self._idle) > limit or (self._idle and self._idle[0].is_older(self._idle_s)):
+        while len(self._idle) > limit or (self._idle and self._idle[0].age_s >= self._idle_s):
             await self._idle.popleft().connection.aclose()
         if self._idle and self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(self._idle_s, self._when_old)
+            wait_s = self._idle_s - self._idle[0].age_s
+            self._timer = asyncio.get_running_loop().call_later(wait_s, self._when_old)
 
     def _when_old(self) -> None:
         self._timer = None
@@ -128,83 +163,20 @@ class Connections(httpx2.AsyncBaseTransport):
         self._closing.add(closing)
         closing.add_done_callback(self._closing.discard)
 
-    def _new(self, url: httpx2.URL) -> _Connection:
-        backend = _Backend()
-        port = url.port or (443 if url.scheme == "https" else 80)
-        origin = httpcore2.Origin(url.raw_scheme, url.raw_host, port)
-        return _Connection(
-            httpcore2.AsyncHTTPConnection(
-                origin,
-                ssl_context=self._verify,
-                keepalive_expiry=self._idle_s,
-                network_backend=backend,
-            ),
-            backend,
-        )
-
-
-class _Backend(httpcore2.AsyncNetworkBackend):
-    """Opens one connection and remembers it.
-
-    Until the TLS handshake is over the library does not hold it: of a request that is cancelled by then,
-    it would stay open until it is collected as garbage.
-    """
-
-    def __init__(self) -> None:
-        self._system = httpcore2.AnyIOBackend()
-        self._stream: httpcore2.AsyncNetworkStream | None = None
-
-    async def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,  # noqa: ASYNC109 - the library's own signature
-        local_address: str | None = None,
-        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
-    ) -> httpcore2.AsyncNetworkStream:
-        self._stream = await self._system.connect_tcp(
-            host, port, timeout, local_address, socket_options
-        )
-        return _InOneWrite(self._stream)
-
-    async def aclose(self) -> None:
-        if self._stream is not None:
-            await self._stream.aclose()
-
-
-class _InOneWrite(httpcore2.AsyncNetworkStream):
-    """Sends the head of a request together with its body: the library writes them one by one.
-
-    Every request here has a body. Two writes cost the daemon and the service twice the work.
-    """
-
-    def __init__(self, stream: httpcore2.AsyncNetworkStream) -> None:
-        self._stream = stream
-        self._head = b""
-
-    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109
-        return await self._stream.read(max_bytes, timeout)
-
-    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109
-        if buffer.startswith(b"POST ") and buffer.endswith(b"\r\n\r\n") and not self._head:
-            self._head = buffer
-            return
-        head, self._head = self._head, b""
-        await self._stream.write(head + buffer, timeout)
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
-
-    async def start_tls(
-        self,
-        ssl_context: ssl.SSLContext,
-        server_hostname: str | None = None,
-        timeout: float | None = None,  # noqa: ASYNC109 - the library's own signature
-    ) -> httpcore2.AsyncNetworkStream:
-        return _InOneWrite(await self._stream.start_tls(ssl_context, server_hostname, timeout))
-
-    def get_extra_info(self, info: str) -> Any:
-        return self._stream.get_extra_info(info)
+    async def _open(self, request: httpx2.Request) -> _Connection:
+        url, secure = request.url, request.url.scheme == "https"
+        if not secure and url.scheme != "http":
+            raise httpx2.UnsupportedProtocol(f"{url.scheme!r} is neither http nor https")
+        socket, tls = Socket(), self._verify if secure else None
+        origin = httpcore2.Origin(url.raw_scheme, url.raw_host, url.port or (443 if secure else 80))
+        try:
+            with _faults_named():
+                wait_s = request.extensions.get("timeout", {}).get("connect")
+                await socket.open(url.raw_host.decode("ascii"), origin.port, tls, wait_s)
+        except BaseException:
+            await socket.aclose()
+            raise
+        return _Connection(_Http(origin, socket, keepalive_expiry=self._idle_s), socket)
 
 
 class _Body(httpx2.AsyncByteStream):
@@ -227,6 +199,10 @@ class _Body(httpx2.AsyncByteStream):
             await self._body.aclose()
         finally:
             await self._owner.give_back(self._connection)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def _as_core(request: httpx2.Request) -> httpcore2.Request:

@@ -18,6 +18,7 @@ from typing import Final, TypeVar
 import httpx2
 
 from session_runtime.config.models import ModelProfile
+from session_runtime.config.secrets import masked_address
 from session_runtime.models import faults
 from session_runtime.models.base import OnText
 from session_runtime.models.connections import Connections
@@ -35,7 +36,9 @@ USAGE_S: Final = 2.0
 CONNECT_TIMEOUT_S: Final = 10.0
 MAX_LEFT_OUT: Final = 8
 _AFTER_DONE_S: Final = 0.1
-_SLICE_BYTES: Final = 8 * 1024
+_TURN_S: Final = 0.005
+_TURN_PIECES: Final = 32
+_PLAIN: Final = frozenset({"", "identity"})
 _log: Final = logging.getLogger(__name__)
 
 AssemblyT = TypeVar("AssemblyT", bound=Assembly)
@@ -57,7 +60,8 @@ class ModelServer:
         self._timeout = httpx2.Timeout(
             profile.timeout_s, connect=min(profile.timeout_s, CONNECT_TIMEOUT_S), pool=None
         )
-        self.endpoint = faults.Endpoint(profile.base_url or "", secrets_of(profile), api)
+        shown = masked_address(profile.base_url or "")
+        self.endpoint = faults.Endpoint(shown, secrets_of(profile), api)
         self._left_out: frozenset[str] = frozenset()
 
     async def exchange(
@@ -113,9 +117,17 @@ class ModelServer:
                     await _read_start(response),
                     datetime.now(UTC),
                 )
+            self._check_encoding(response.headers.get("content-encoding", ""))
             content_type = response.headers.get("content-type", "")
             await _read(response, ReplyReader(self.endpoint, content_type, assembly, on_text))
         return assembly
+
+    def _check_encoding(self, encoding: str) -> None:
+        """A few bytes that nobody asked for in this form may stand for gigabytes."""
+        if encoding.strip().lower() not in _PLAIN:
+            raise faults.broken_reply(
+                self.endpoint, f"its content-encoding is {encoding!r}, and none was asked for"
+            )
 
     @contextlib.asynccontextmanager
     async def _sent(self, body: Body) -> AsyncIterator[httpx2.Response]:
@@ -125,8 +137,6 @@ class ModelServer:
         except httpx2.TransportError as error:
             # Not "from error": the text of a protocol error may quote the header with the key.
             raise faults.from_transport(self.endpoint, error) from None
-        except httpx2.DecodingError as error:
-            raise faults.broken_reply(self.endpoint, str(error)) from error
 
     def _stream(self, body: Body) -> AbstractAsyncContextManager[httpx2.Response]:
         return self._client.stream(
@@ -163,20 +173,20 @@ def _certificates(base_url: str) -> ssl.SSLContext:
 
 async def _read(response: httpx2.Response, reader: ReplyReader) -> None:
     """Read a body until its reply is whole, and what follows as far as it comes."""
+    turns = _Turns()
     async with contextlib.aclosing(response.aiter_bytes()) as pieces:
         async for piece in pieces:
-            if len(piece) <= _SLICE_BYTES:
-                reader.feed(piece)
-            else:
-                await _give(piece, reader)
+            reader.feed(piece)
+            if turns.due():
+                await asyncio.sleep(0)
             if reader.complete or reader.done:
                 break
-        with contextlib.suppress(TimeoutError, httpx2.TransportError, httpx2.DecodingError):
-            await _read_rest(pieces, reader)
+        with contextlib.suppress(TimeoutError, httpx2.TransportError):
+            await _read_rest(pieces, reader, turns)
     reader.close()
 
 
-async def _read_rest(pieces: AsyncGenerator[bytes], reader: ReplyReader) -> None:
+async def _read_rest(pieces: AsyncGenerator[bytes], reader: ReplyReader, turns: "_Turns") -> None:
     """Read what may follow a whole reply: its usage, then the end, which frees the connection.
 
     Neither is waited for long, as some servers send neither. Pings do not prolong the wait, events do:
@@ -185,10 +195,12 @@ async def _read_rest(pieces: AsyncGenerator[bytes], reader: ReplyReader) -> None
     clock = asyncio.get_running_loop().time
     async with asyncio.timeout(_rest_s(reader)) as limit:
         async for piece in pieces:
+            if turns.due():
+                await asyncio.sleep(0)
             if reader.done:
                 continue
             known = reader.events
-            await _give(piece, reader)
+            reader.feed(piece)
             if reader.events > known:
                 limit.reschedule(clock() + _rest_s(reader))
 
@@ -197,12 +209,21 @@ def _rest_s(reader: ReplyReader) -> float:
     return _AFTER_DONE_S if reader.done else USAGE_S
 
 
-async def _give(piece: bytes, reader: ReplyReader) -> None:
-    """Give ``reader`` a piece in slices, between which others have their turn."""
-    for start in range(0, len(piece), _SLICE_BYTES):
-        if start:
-            await asyncio.sleep(0)
-        reader.feed(piece[start : start + _SLICE_BYTES])
+class _Turns:
+    """When others are to have a turn: seldom enough to cost nothing where pieces come one by one."""
+
+    def __init__(self) -> None:
+        self._clock = asyncio.get_running_loop().time
+        self._since = self._clock()
+        self._pieces = 0
+
+    def due(self) -> bool:
+        """Count a piece; a service decides how small they are, and how many arrive at once."""
+        self._pieces += 1
+        if self._pieces % _TURN_PIECES or self._clock() - self._since < _TURN_S:
+            return False
+        self._since = self._clock()
+        return True
 
 
 async def _read_start(response: httpx2.Response) -> bytes:

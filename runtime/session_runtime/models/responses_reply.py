@@ -128,7 +128,7 @@ class ResponseAssembly:
         item = event.get("item")
         if not isinstance(item, dict) or item.get("type") != "function_call":
             return
-        self._pieces.add_piece({**_call(item), "index": event.get("output_index")})
+        self._pieces.add_piece({**_begun_call(item), "index": event.get("output_index")})
         item_id, call_id = item.get("id"), item.get("call_id")
         if isinstance(item_id, str) and isinstance(call_id, str):
             self._call_ids[item_id] = call_id
@@ -195,6 +195,15 @@ def _call(item: Mapping[str, Any]) -> dict[str, Any]:
     """A call in the form of chat completions; the id of the item links nothing and is dropped."""
     function = {"name": item.get("name"), "arguments": item.get("arguments")}
     return {"id": item.get("call_id"), "function": function}
+
+
+def _begun_call(item: Mapping[str, Any]) -> dict[str, Any]:
+    """A call that is announced; an empty object stands for arguments that are still to come."""
+    arguments = item.get("arguments")
+    empty = arguments == {} or (isinstance(arguments, str) and arguments.strip() == "{}")
+    if empty and item.get("status") != "completed":
+        return _call({**item, "arguments": None})
+    return _call(item)
 
 
 def _finish_reason(response: Mapping[str, Any], *, called: bool, cut: bool) -> str:

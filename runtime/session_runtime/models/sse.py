@@ -8,6 +8,7 @@ from session_runtime.errors import PermanentError
 
 MAX_EVENT_BYTES: Final = 8 * 1024 * 1024
 _END_OF_LINE: Final = re.compile(rb"\r\n|\n|\r")
+_EMPTY_LINES: Final = re.compile(rb"\n{3,}")
 _PLAIN_EVENTS: Final = re.compile(rb"(?:data:[^\r\n]*\n\n)+")
 """How nearly all servers send nearly all events: whole, one line of data each."""
 _DATA: Final = re.compile(rb"data: ?([^\n]*)\n\n")
@@ -45,12 +46,14 @@ class SseParser:
         """Add bytes as they arrived; returns the events that they complete, in order."""
         if not piece:
             return []
+        if self._is_idle and not piece.strip(b"\n"):
+            return []
         if self._is_plain(piece):
             return [SseEvent(data.decode("utf-8", "replace")) for data in _DATA.findall(piece)]
         if self._after_cr:
             piece = piece.removeprefix(b"\n")
         self._after_cr = piece.endswith(b"\r")
-        first, *others = _END_OF_LINE.split(piece)
+        first, *others = _END_OF_LINE.split(_EMPTY_LINES.sub(b"\n\n", piece))
         self._keep(first)
         events: list[SseEvent] = []
         for begin in others:
@@ -62,10 +65,15 @@ class SseParser:
         """The stream ended: returns the event that lacked its end of line or blank line, if any."""
         return [*self._line(self._take()), *self._line(b"")]
 
+    @property
+    def _is_idle(self) -> bool:
+        """Whether it stands between two events: empty lines mean nothing there."""
+        begun = self._unfinished or self._data or self._type or self._after_cr
+        return not begun and not self._at_start
+
     def _is_plain(self, piece: bytes) -> bool:
         """Whether it begins between two events and holds nothing but whole ones, small enough."""
-        begun = self._unfinished or self._data or self._type or self._after_cr
-        if begun or self._at_start or len(piece) > self._max_event_bytes:
+        if not self._is_idle or len(piece) > self._max_event_bytes:
             return False
         return _PLAIN_EVENTS.fullmatch(piece) is not None
 
