@@ -33,6 +33,7 @@ class Socket(httpcore2.AsyncNetworkStream):
         self._head = b""
         self._tls: ssl.SSLObject | None = None
         self._reads = 0
+        self._slices = 0
         self._arrived = b""
         self._ended = False
         self._in_head = True
@@ -80,9 +81,11 @@ class Socket(httpcore2.AsyncNetworkStream):
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109
         """The next bytes, few enough to work on in one go.
 
-        Until the head of the response was read, ``timeout`` bounds all its reads together.
+        Until the head of the response was read, ``timeout`` bounds all its reads together. Others have a
+        turn between them; in a body after every second one, as most replies are that short.
         """
-        if self._arrived or self._tls_needs_turn():
+        self._slices = self._slices + 1 if self._arrived else 0
+        if (self._slices and (self._in_head or not self._slices % 2)) or self._tls_needs_turn():
             await asyncio.sleep(0)
         if not self._arrived:
             most = _READ_BYTES if self._tls is None else _TLS_READ_BYTES
