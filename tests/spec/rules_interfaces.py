@@ -99,10 +99,11 @@ NUMBERS: tuple[Requirement, ...] = (
         "The median of what is added to a turn is 2 ms at most where replies are streamed, too.",
     ),
     met(
-        "NUM-4",
-        "With 1,000 handlers, getting ready costs 1 s of processor time at most, 2 s the first "
-        "time, and imports none of them.",
+        "NUM-4a",
+        "With 1,000 handlers, getting ready for the first time costs 2 s of processor time at "
+        "most, and no start imports any of them.",
     ),
+    deferred("NUM-4b", "Getting ready with 1,000 handlers once more costs 1 s at most."),
     met(
         "NUM-5",
         "An edit that touches ten tools or fewer is in force 0.3 s after its file event at the "
@@ -121,7 +122,7 @@ MEASURED_BY: Mapping[str, str] = MappingProxyType(
         "NUM-2": "search_speed.py",
         "NUM-3a": "turn_time.py",
         "NUM-3b": "turn_time.py",
-        "NUM-4": "start_time.py",
+        "NUM-4a": "start_time.py",
         "NUM-5": "reload_time.py",
         "NUM-6": "memory_use.py",
     }

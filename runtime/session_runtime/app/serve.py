@@ -70,8 +70,18 @@ def _run(read: ConfigReader, snapshot: ConfigSnapshot, fault: ConfigError | None
             "started with the last good configuration, as the file cannot be used: %s", fault
         )
     allow_open_files(settings.runtime.max_concurrent_asks)
-    with locked(settings.runtime.state_dir):
+    with locked(settings.runtime.state_dir), _no_collection():
         return asyncio.run(_serve(read, snapshot, broken=fault is not None))
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Keep the collector off what the start makes, all of which is kept; ``_serve`` lets it on again."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 async def _serve(read: ConfigReader, snapshot: ConfigSnapshot, *, broken: bool) -> int:
@@ -86,6 +96,7 @@ async def _serve(read: ConfigReader, snapshot: ConfigSnapshot, *, broken: bool) 
                     await runtime.live.reload("start")
                 gc.collect()
                 gc.freeze()  # what a generation holds lives long: keep the collector off it
+                gc.enable()
                 await _serve_until(runtime, (port, control), signals, manager)
         code = EXIT_FORCED if signals.force.is_set() else EXIT_STOPPED
         _log.info("stopped%s", " by force" if signals.force.is_set() else "")

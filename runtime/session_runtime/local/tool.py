@@ -47,7 +47,8 @@ def make_tool(candidate: Candidate, before: LocalTool | None) -> LocalTool:
     if before is not None:
         if before.spec.digest == digest:
             return replace(before, stamp=stamp)
-        _refuse_broken(material.code)
+        if before.code != material.code:
+            _refuse_broken(material.code)
     return _tool(candidate, material, digest, stamp)
 
 
