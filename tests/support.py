@@ -28,6 +28,11 @@ async def execute(args, context):
 """
 
 
+async def check(snapshot: ConfigSnapshot, builder: GenerationBuilder) -> None:
+    """Prepare a generation and let it go."""
+    await (await builder.prepare(snapshot)).abort()
+
+
 async def put_in_force(snapshot: ConfigSnapshot, builder: GenerationBuilder) -> None:
     """Prepare a generation and commit it."""
     (await builder.prepare(snapshot)).commit()

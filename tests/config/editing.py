@@ -4,7 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 
-from session_runtime.config.edit import Edit, set_values
+from session_runtime.config.edit import Check, Edit, keys, open_file, plan, write
+from session_runtime.config.history import History
 from session_runtime.config.load import load
+from session_runtime.config.rollback import Rollback, plan_rollback
 from session_runtime.config.snapshot import ConfigSnapshot
 from session_runtime.types import NOTHING
 
@@ -56,6 +58,22 @@ def swept(folder: Path, script: str) -> int:
     )
     assert done.returncode == 0, done.stderr
     return int(done.stdout)
+
+
+def set_values(path: Path, values: Mapping[str, object], check: Check) -> Edit:
+    """Take the steps of an edit one after the other, as the commands and the HTTP door do."""
+    edit = plan(open_file(path), keys(values), check)
+    write(edit)
+    return edit
+
+
+def go_back(
+    path: Path, history: History, number: int, check: Check, include: Collection[str] = ()
+) -> Rollback:
+    """The same for going back."""
+    planned = plan_rollback(open_file(path, may_be_absent=True), history, number, check, include)
+    write(planned.edit)
+    return planned
 
 
 @dataclass(frozen=True)

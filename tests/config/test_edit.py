@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from session_runtime.config import fingerprint
-from session_runtime.config.edit import create, keys, open_file, plan, set_values, write
+from session_runtime.config.edit import create, keys, open_file, plan, write
 from session_runtime.config.written import REMOVED, Difference
 from session_runtime.errors import (
     ConfigError,
@@ -17,12 +17,12 @@ from session_runtime.errors import (
     SessionRuntimeError,
     TransientError,
 )
-from tests.config.editing import Editor, in_mounts, swept
+from tests.config.editing import Editor, in_mounts, set_values, swept
 
 TEXT = "# mine\n[ask]\nmax_steps = 1 # few\n"
 NEW = "# mine\n[ask]\nmax_steps = 2 # few\n"
 WRITES = """
-from session_runtime.config.edit import set_values
+from session_runtime.config import edit
 from session_runtime.config.load import load
 
 def prepare(folder):
@@ -32,17 +32,19 @@ def prepare(folder):
 def write(folder, step):
     path = folder / "config.toml"
     check = lambda text: load(path, named=True, env={}, text=text)
-    set_values(path, {"ask.max_steps": 2}, check, step)
+    wanted = edit.keys({"ask.max_steps": 2})
+    edit.write(edit.plan(edit.open_file(path), wanted, check), step)
 
 sweep(prepare, write)
 """
 SETS = """
 $PYTHON -c '
 import sys, pathlib
-from session_runtime.config.edit import set_values
+from session_runtime.config import edit
 from session_runtime.config.load import load
 path = pathlib.Path(sys.argv[1])
-set_values(path, {"ask.max_steps": 2}, lambda text: load(path, named=True, env={}, text=text))
+check = lambda text: load(path, named=True, env={}, text=text)
+edit.write(edit.plan(edit.open_file(path), edit.keys({"ask.max_steps": 2}), check))
 ' "$2"
 """
 

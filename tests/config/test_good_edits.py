@@ -11,14 +11,13 @@ import tomli_w
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from session_runtime.config.edit import set_values
 from session_runtime.config.keys import KeyPath, dotted
 from session_runtime.config.load import load
 from session_runtime.config.settings import Settings
 from session_runtime.config.shape import leaves
 from session_runtime.config.written import REMOVED, keys_of
 from session_runtime.errors import ConfigError
-from tests.config.editing import Editor
+from tests.config.editing import Editor, set_values
 from tests.config.layouts import tree
 
 PROFILE = ("models", "m")

@@ -15,11 +15,11 @@ from session_runtime.config.edit import open_file
 from session_runtime.config.history import History
 from session_runtime.config.load import load
 from session_runtime.config.origin import MASK
-from session_runtime.config.rollback import Rollback, plan_rollback, rollback
+from session_runtime.config.rollback import Rollback, plan_rollback
 from session_runtime.config.snapshot import ConfigSnapshot
 from session_runtime.config.written import alike, keys_of, masked, same, with_secrets
 from session_runtime.errors import ConfigError, PermanentError, RequestError
-from tests.config.editing import Editor, swept
+from tests.config.editing import Editor, go_back, swept
 from tests.config.layouts import LAYOUTS, SETTINGS, Layout, tree
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
@@ -31,7 +31,8 @@ WRITES = """
 from datetime import UTC, datetime
 from session_runtime.config.history import History
 from session_runtime.config.load import load
-from session_runtime.config.rollback import rollback
+from session_runtime.config import edit
+from session_runtime.config.rollback import plan_rollback
 
 def prepare(folder):
     History(folder / "history").add({"ask": {"max_steps": 1}}, "d", datetime.now(UTC))
@@ -40,7 +41,9 @@ def prepare(folder):
 def write(folder, step):
     path = folder / "config.toml"
     check = lambda text: load(path, named=True, env={}, text=text)
-    rollback(path, History(folder / "history"), 1, check, (), step)
+    file = edit.open_file(path, may_be_absent=True)
+    planned = plan_rollback(file, History(folder / "history"), 1, check)
+    edit.write(planned.edit, step)
 
 sweep(prepare, write)
 """
@@ -66,7 +69,7 @@ def back(editor: Editor, history: History) -> Back:
         number = history.add(tomllib.loads(worked), "d", AT)
         if now is not None:
             editor.write(now)
-        return rollback(editor.path, history, number, editor.check, include)
+        return go_back(editor.path, history, number, editor.check, include)
 
     return back
 
@@ -123,7 +126,7 @@ def test_a_secret_that_was_written_out_stays_what_it_is_now(
     history = History(tmp_path / "history")
     history.add(tomllib.loads(f'{PROFILE}api_key = "sk-old-secret"\ntimeout_s = 1\n'), "d", AT)
     editor.write(f'{PROFILE}api_key = "{now}" # rotated\n')
-    rollback(editor.path, history, 1, editor.check)
+    go_back(editor.path, history, 1, editor.check)
     assert editor.read() == f'{PROFILE}api_key = "{now}" # rotated\ntimeout_s = 1\n'
 
 
@@ -209,7 +212,7 @@ def test_a_key_that_a_variable_hides_is_named(tmp_path: Path, history: History) 
     editor.write("[ask]\nmax_steps = 1\n")
     history.add({"ask": {"max_steps": 2}}, "d", AT)
     with pytest.raises(RequestError, match="shadowed by env SESSION_RUNTIME__ASK__MAX_STEPS"):
-        rollback(editor.path, history, 1, editor.check)
+        go_back(editor.path, history, 1, editor.check)
 
 
 def test_a_plan_writes_nothing(editor: Editor, history: History) -> None:
@@ -239,7 +242,7 @@ def test_going_back_gives_what_was_kept_with_the_secrets_of_now(
         text = layout.text(tree(now))
         path.write_bytes(text.encode())
         wanted, missing = with_secrets(masked(tree(worked)), tomllib.loads(text))
-        back = partial(rollback, path, history, number, anything_goes, ("keys", "access"))
+        back = partial(go_back, path, history, number, anything_goes, ("keys", "access"))
         if missing:
             with pytest.raises(RequestError, match="the history holds no secrets"):
                 back()

@@ -6,14 +6,13 @@ from pathlib import Path
 import pytest
 
 from session_runtime.app.runtime import bundled_handlers, read_config
-from session_runtime.config.live import check
 from session_runtime.errors import ConfigError
 from session_runtime.generation import Generation, GenerationBuilder, UsagePool
 from session_runtime.handler import HandlerContext
 from session_runtime.local.source import LocalSource
 from session_runtime.models.offline import OfflineModel
 from session_runtime.registry.registry import Registry
-from tests.support import put_in_force, tool_folder, write_config, write_handler
+from tests.support import check, put_in_force, tool_folder, write_config, write_handler
 
 
 class Door:

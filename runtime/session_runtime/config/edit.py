@@ -76,18 +76,6 @@ class Edit:
         return self.content == self.file.content
 
 
-def set_values(
-    path: Path, values: Mapping[str, object], check: Check, step: Step = no_step
-) -> Edit:
-    """Give keys of the file ``path`` new values, or REMOVED, and leave all else as it is.
-
-    Keys are dotted. Raises what ``plan`` and ``write`` raise, with nothing changed.
-    """
-    edit = plan(open_file(path), keys(values), check)
-    write(edit, step)
-    return edit
-
-
 def keys(values: Mapping[str, object]) -> Mapping[KeyPath, object]:
     """Read dotted keys; RequestError for what is none."""
     found: dict[KeyPath, object] = {}

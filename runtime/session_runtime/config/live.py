@@ -73,16 +73,6 @@ class Reader(Protocol):
         """``text`` stands in for the file's content; a file that ``must_exist`` may not be absent."""
 
 
-async def check(snapshot: ConfigSnapshot, builder: Builder[P]) -> P:
-    """The same preparation without the commit: one validator for starting and for checking.
-
-    What was prepared is returned to be looked at; it holds nothing open any more.
-    """
-    prepared = await builder.prepare(snapshot)
-    await prepared.abort()
-    return prepared
-
-
 @dataclass(frozen=True, slots=True)
 class _Attempt:
     """An attempt under way: what it is called and when it began, on two clocks."""

@@ -5,12 +5,10 @@ What the entry says is decided in ``history``; how it gets into the file, in ``e
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from session_runtime.config.durable import Step, no_step
-from session_runtime.config.edit import Check, ConfigFile, Edit, open_file, plan, write
+from session_runtime.config.edit import Check, ConfigFile, Edit, plan
 from session_runtime.config.history import History
 from session_runtime.config.keys import KeyPath, dotted
 from session_runtime.config.rewrite import edits
@@ -29,20 +27,6 @@ class Rollback:
 
     edit: Edit
     left: tuple[str, ...]
-
-
-def rollback(
-    path: Path,
-    history: History,
-    number: int,
-    check: Check,
-    include: Collection[str] = (),
-    step: Step = no_step,
-) -> Rollback:
-    """Make the file ``path`` say what entry ``number`` says; raises as ``plan_rollback`` and ``write``."""
-    planned = plan_rollback(open_file(path, may_be_absent=True), history, number, check, include)
-    write(planned.edit, step)
-    return planned
 
 
 def plan_rollback(

@@ -103,8 +103,8 @@ class Watcher:
 
     ``config`` is the configuration file, also if there is none yet; ``recheck_s`` is how often all is
     looked at even without an event. ``looks`` counts how often that was, ``hears`` tells that events
-    come. After a rejected edit it is tried again each time, as what it lacks
-    may be outside of what is watched.
+    come. After a rejected edit it is tried again each time, as what it lacks may be outside of what is
+    watched.
     """
 
     def __init__(

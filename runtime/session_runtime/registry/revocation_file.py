@@ -4,12 +4,12 @@ When it is read and written is decided in ``revocations``.
 """
 
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from session_runtime.config.durable import own_folder, replace_file
 from session_runtime.errors import StartError
 from session_runtime.types import JsonObject
 from session_runtime.wire import strict_json, to_bytes
@@ -17,7 +17,6 @@ from session_runtime.wire import strict_json, to_bytes
 FILE: Final = "revocations.json"
 
 _VERSION: Final = 1
-_NEW: Final = ".new"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,36 +89,15 @@ class RevocationFile:
         if on_disk is not None and on_disk != self._known:
             raise OSError(f"{self._path} was changed by somebody else: restart to read it again")
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        new = self._path.with_name(FILE + _NEW)
-        _write_through(new, content)
-        new.replace(self._path)
+        with own_folder(self._path.parent) as folder:
+            replace_file(folder, FILE, content)
         self._known = content
-        _settle(self._path.parent)
 
     def _content(self) -> bytes | None:
         try:
             return self._path.read_bytes()
         except FileNotFoundError:
             return None
-
-
-def _write_through(path: Path, content: bytes) -> None:
-    """Write a file that is on the disk, whole, when this returns."""
-    path.unlink(missing_ok=True)  # left behind by a process that died
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    with open(handle, "wb") as file:  # noqa: PTH123 - the handle is open already
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _settle(folder: Path) -> None:
-    """See to it that what was renamed in ``folder`` is on the disk too."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _to_json(revoked: Revoked) -> JsonObject:
