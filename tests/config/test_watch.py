@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from session_runtime.app.reader import ConfigReader
 from session_runtime.config.fingerprint import counts_in_tree
-from session_runtime.config.watch import Mode
-from tests.config.living import living, looked_again, results, watching
+from session_runtime.config.watch import Mode, Watcher
+from tests.config.living import Live, NoteTaker, living, looked_again, results, watching
 
 Save = Callable[[Path, str], None]
 pytestmark = pytest.mark.requirement("REL-5")
@@ -266,3 +267,17 @@ async def test_of_tools_only_what_events_told_of_is_looked_at(tmp_path: Path) ->
     assert (of_key, of_code) == (set(), {str(code)})
     assert of_folder is not None
     assert str(tmp_path / "tools" / "new") in of_folder
+
+
+@pytest.mark.parametrize("mode", ["events", "polling"])
+async def test_what_is_saved_between_the_start_and_the_watching_is_not_lost(
+    mode: Mode, tmp_path: Path
+) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(results(1))
+    read = ConfigReader(file, {})
+    live = Live(read, NoteTaker())
+    await live.start(read())
+    file.write_text(results(2))
+    async with Watcher(live, file, mode, 0.05).running():
+        await live.in_force(2)

@@ -170,7 +170,7 @@ class Watcher:
         if self._wanted == "off":
             yield
             return
-        self._seen = await self._look()
+        self._seen = await self._look(deep=False)
         for warning in self.warnings():
             _log.warning("%s", warning)
         work = {"follow edits": self._follow}
@@ -213,12 +213,15 @@ class Watcher:
     async def _look(self, deep: bool = True) -> _Seen:
         """Look at everything; at the folders of tools only if ``deep``, as they may be many.
 
-        Otherwise an event there counts as a change, and without one they are as before.
+        Otherwise an event there counts as a change, and without one they are as before. Before the
+        first look nothing is known of them.
         """
         watched, last = watched_by(self._config, self._live.snapshot), self._seen
         known = None
-        if not deep and last is not None and last.watched == watched:
-            known = f"{_STIRRED}{self.looks}" if self._touched else last.prints.trees
+        if not deep and (last is None or self._touched):
+            known = f"{_STIRRED}{self.looks}"
+        elif not deep and last is not None and last.watched == watched:
+            known = last.prints.trees
         seen = await in_thread("look at configuration", partial(_see, watched, known))
         self.looks += 1
         self._looked_at = asyncio.get_running_loop().time()
@@ -381,7 +384,7 @@ def _cause(before: Fingerprint, now: Fingerprint) -> Trigger | None:
 
 
 def _is_unknown(before: Fingerprint, now: Fingerprint) -> bool:
-    """Whether the folders of tools were looked at now and not before."""
+    """Whether the folders of tools were looked at now and not before, as after the start."""
     return before.trees.startswith(_STIRRED) and not now.trees.startswith(_STIRRED)
 
 
