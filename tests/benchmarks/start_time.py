@@ -29,7 +29,7 @@ import sys
 from pathlib import Path
 import json, socket, ssl, asyncio, logging, tomllib
 import click, dotenv, httptools, httpx2, jsonschema_rs, numpy, pydantic, pydantic_settings
-import snowballstemmer, starlette.applications, uvicorn
+import Stemmer, starlette.applications, uvicorn
 
 for config in Path(sys.argv[1]).rglob("config.json"):
     json.loads(config.read_bytes())

@@ -172,7 +172,17 @@ async def test_modules_go_when_nobody_holds_the_handler(tmp_path: Path) -> None:
     assert len(private_modules()) == len(before) + 2
     del given
     assert private_modules() == before
-    assert not [path for path in sys.path_importer_cache if "_handler_" in path]
+    finders = sys.path_importer_cache.items()
+    assert not [path for path, finder in finders if finder and "_handler_" in path]
+
+
+async def test_a_handler_may_go_while_python_walks_its_finders(tmp_path: Path) -> None:
+    given = handler(tmp_path, "def execute(a, c): ...\n")
+    await load(given)
+    walk = iter(sys.path_importer_cache)
+    next(walk)
+    del given
+    assert list(walk)
 
 
 @pytest.mark.requirement("REG-2")

@@ -33,10 +33,16 @@ def run_stored(code: StoredCode, module_name: str) -> ModuleType:
 
 
 def forget(module_name: str) -> None:
-    """Drop the modules that ``run_stored`` made under this name, if there are any."""
-    sys.path_importer_cache.pop(_search_path(module_name), None)
-    for name in list(sys.modules):
-        if name == module_name or name.startswith(f"{module_name}."):
+    """Drop the modules that ``run_stored`` made under this name, if there are any.
+
+    The collector may call this at any moment, also while Python walks through the dict of finders: an
+    entry is emptied, which is safe then, and Python removes empty ones when it invalidates its caches.
+    """
+    search_path = _search_path(module_name)
+    finder = sys.path_importer_cache.get(search_path)
+    if isinstance(finder, _StoredModules):  # else nothing was run, as for most tools there are
+        sys.path_importer_cache[search_path] = None
+        for name in (module_name, *finder.modules(module_name)):
             sys.modules.pop(name, None)
 
 
@@ -49,6 +55,10 @@ class _StoredModules(importlib.abc.PathEntryFinder):
 
     def __init__(self, code: StoredCode) -> None:
         self._code = code
+
+    def modules(self, package: str) -> list[str]:
+        """The name of every module that ``find_spec`` can give."""
+        return [f"{package}.{file.removesuffix('.py')}" for file in self._code.files]
 
     def find_spec(
         self, fullname: str, target: ModuleType | None = None

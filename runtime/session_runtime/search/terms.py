@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import chain, pairwise
 
-import snowballstemmer
+from Stemmer import Stemmer
 
 _CJK = (
     "\u3005\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
@@ -117,7 +117,7 @@ class Lexicon:
         self.synonyms: dict[str, tuple[str, ...]] = {}
         self._stems: dict[str, str] = {}
         self._run_words = _RunWords(self._learn_run)
-        self._stemmer = snowballstemmer.stemmer("english")
+        self._stemmer = Stemmer("english", 0)  # words are kept here
 
     def __len__(self) -> int:
         return len(self.numbers)
