@@ -68,11 +68,22 @@ class RequestError(SessionRuntimeError):
 
 
 class TransientError(SessionRuntimeError):
-    """The same attempt may succeed later; ``retry_after_s`` is the wait the other side asked for."""
+    """The same attempt may succeed later; ``retry_after_s`` is the wait the other side asked for.
 
-    def __init__(self, message: str, *, code: str, retry_after_s: float | None = None) -> None:
+    ``may_have_run``: what was attempted may have taken effect, so that a second time is not harmless.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str,
+        retry_after_s: float | None = None,
+        may_have_run: bool = False,
+    ) -> None:
         super().__init__(message, code=code)
         self.retry_after_s = retry_after_s
+        self.may_have_run = may_have_run
 
 
 class BusyError(TransientError):

@@ -1,12 +1,12 @@
 """What the tests of the registry share: specs in one line, and a source whose tools are functions."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from session_runtime.handler import HandlerContext
-from session_runtime.registry.spec import ToolSpec
-from session_runtime.types import JsonObject
+from session_runtime.registry.spec import Route, ToolSpec
+from session_runtime.types import Identity, JsonObject
 
 ANYTHING: JsonObject = {"type": "object"}
 
@@ -47,10 +47,12 @@ class FunctionSource:
     def is_loaded(self, spec: ToolSpec) -> bool:
         return self._loaded
 
-    async def call(
-        self, spec: ToolSpec, arguments: Mapping[str, Any], context: HandlerContext
-    ) -> object:
-        return await self._by_name[spec.name](arguments, context)
+    @property
+    def audience(self) -> None:
+        return None
+
+    def routes(self, spec: ToolSpec, identity: Identity) -> Sequence[Route]:
+        return (Route(self._id, self._by_name[spec.name]),)
 
     async def aclose(self) -> None:
         pass

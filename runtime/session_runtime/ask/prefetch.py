@@ -55,4 +55,5 @@ async def _call(scope: AskScope, name: str, deadline: float, place: Place | None
     catalog = scope.generation.catalog
     context = scope.context(f"prefetch:{name}", deadline)
     spec = catalog.lookup(name)
-    return await scope.generation.invoker.invoke(catalog, spec, NOTHING, context, place)
+    invoke = scope.generation.invoker.invoke
+    return await invoke(catalog, spec, NOTHING, context, place, principal=scope.principal)

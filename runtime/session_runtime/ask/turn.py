@@ -295,6 +295,7 @@ async def _run(scope: AskScope, item: Ready, place: Place | None) -> ToolResult:
         scope.context(item.call.id),
         place,
         item.warning,
+        scope.principal,
     )
     _report_finished(scope, result)
     return result

@@ -12,6 +12,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from session_runtime.config.files import FilesSettings
 from session_runtime.config.handlers import HandlersSettings
 from session_runtime.config.http import HttpSettings
+from session_runtime.config.mcp import McpSettings
 from session_runtime.config.models import ModelProfile
 from session_runtime.config.notes import NotesSettings
 from session_runtime.config.runtime import (
@@ -55,6 +56,7 @@ class Settings(BaseSettings):
     ask: AskSettings = Field(default_factory=AskSettings)
     models: Table[ModelProfile] = table("Profiles, each under a name of your choice.")
     handlers: HandlersSettings = Field(default_factory=HandlersSettings)
+    mcp: McpSettings = Field(default_factory=McpSettings)
     skills: SkillsSettings = Field(default_factory=SkillsSettings)
     search: SearchSettings = Field(default_factory=SearchSettings)
     access: AccessSettings = Field(default_factory=AccessSettings)

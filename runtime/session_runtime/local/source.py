@@ -3,7 +3,7 @@
 import asyncio
 import inspect
 import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
@@ -15,7 +15,8 @@ from session_runtime.local.loader import Handler
 from session_runtime.local.scan import Scan
 from session_runtime.local.threads import Threads
 from session_runtime.local.tool import SOURCE_ID, LocalTool
-from session_runtime.registry.spec import ToolSpec
+from session_runtime.registry.spec import Route, ToolSpec
+from session_runtime.types import Identity
 
 MAX_THREADS: Final = 64
 
@@ -47,6 +48,15 @@ class LocalSource:
     def is_loaded(self, spec: ToolSpec) -> bool:
         """Whether the tool's code is imported."""
         return self.handlers[spec.name].is_loaded
+
+    @property
+    def audience(self) -> None:
+        """Everybody is offered every handler."""
+
+    def routes(self, spec: ToolSpec, identity: Identity) -> Sequence[Route]:
+        """The one way there is."""
+        del identity
+        return (Route(SOURCE_ID, partial(self.call, spec)),)
 
     async def call(
         self, spec: ToolSpec, arguments: Mapping[str, Any], context: HandlerContext

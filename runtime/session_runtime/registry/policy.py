@@ -35,6 +35,16 @@ def acting_for(principal: Principal, stated: Identity) -> Identity:
     return stated
 
 
+def routed_as(principal: Principal, identity: Identity) -> Identity:
+    """Whom a source with sessions of their own for some callers takes for the caller (RTE-2).
+
+    ``identity`` with those of its roles that ``principal`` has too: to state a role gains nothing (NET-2).
+    """
+    if principal.identity is None or identity.roles is None:
+        return identity
+    return replace(identity, roles=identity.roles & (principal.identity.roles or frozenset()))
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
     """What an operator's rules mean for the tools of one catalogue; bit i stands for ``specs[i]``.

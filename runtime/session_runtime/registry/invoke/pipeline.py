@@ -15,10 +15,11 @@ from session_runtime.handler import HandlerContext
 from session_runtime.registry.catalog import Catalog
 from session_runtime.registry.invoke.encode import encodable
 from session_runtime.registry.invoke.results import Draft, Place, Renderer
+from session_runtime.registry.policy import routed_as
 from session_runtime.registry.registry import Registry
 from session_runtime.registry.revocations import Revocations
 from session_runtime.registry.spec import ToolSource, ToolSpec
-from session_runtime.types import ToolResult, ToolStatus
+from session_runtime.types import LOCAL, Identity, Principal, ToolResult, ToolStatus
 
 CANCEL_GRACE_S: Final = 1.0
 MAX_ERROR_CHARS: Final = 1000
@@ -34,6 +35,7 @@ class _Call:
     context: HandlerContext
     max_result_chars: int
     place: Place | None
+    caller: Identity
 
     @property
     def source(self) -> ToolSource:
@@ -108,18 +110,21 @@ class Invoker:
         context: HandlerContext,
         place: Place | None = None,
         note: str = "",
+        principal: Principal = LOCAL,
     ) -> ToolResult:
         """Run one tool of ``catalog`` and put its result, or what went wrong, into words.
 
         ``place`` is where the whole of a result that is too long is kept (ASK-8b). ``note`` is added
-        below the result, within the same limit; where that leaves no half of it, it is left out. Raises
-        nothing but the cancellation of the caller, after the tool was cancelled too.
+        below the result, within the same limit; where that leaves no half of it, it is left out.
+        ``principal`` is who asks for the identity of ``context``. Raises nothing but the cancellation of
+        the caller, after the tool was cancelled too.
         """
         clock = asyncio.get_running_loop().time
         started = clock()
         limit = spec.max_result_chars or self._max_result_chars
         below = f"\n{note}" if note and 2 * len(note) < limit else ""
-        call = _Call(catalog, spec, arguments, context, limit - len(below), place)
+        caller = routed_as(principal, context.identity)
+        call = _Call(catalog, spec, arguments, context, limit - len(below), place, caller)
         error: str | None = "cancelled"
         try:
             answer = await self._heed_revocations(call)
@@ -202,7 +207,8 @@ class Invoker:
 
     async def _run(self, call: _Call) -> _Returned | _Raised:
         try:
-            value = await call.source.call(call.spec, call.arguments, call.context)
+            route = call.source.routes(call.spec, call.caller)[0]
+            value = await route.run(call.arguments, call.context)
             if _is_cancelled():  # the tool ignored that, and nobody waits for its result
                 return _Raised(asyncio.CancelledError())
             reference = call.place.reference if call.place is not None else None
