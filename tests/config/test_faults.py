@@ -76,7 +76,7 @@ roles = ["guest"]
             "2: ask.tool_search_enabled: unknown key (given: true);"
             " did you mean skills.tool_search_enabled?",
         ),
-        ("[mcp]\nx = 1", "1: mcp: unknown section (given: a table)"),
+        ("[mqtt]\nx = 1", "1: mqtt: unknown section (given: a table)"),
         (
             "[skils]\ntool_search_enabled = true",
             "1: skils: unknown section (given: a table); did you mean skills?",

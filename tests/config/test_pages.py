@@ -12,7 +12,13 @@ from session_runtime.config.shape import OLD_NOTICES, leaves
 from session_runtime.config.snapshot import values_of
 
 ROOT = Path(__file__).parents[2]
-EXAMPLES = {"models.main", "access.rules.guests", "features.beta", "files.roots.shared"}
+EXAMPLES = {
+    "models.main",
+    "access.rules.guests",
+    "features.beta",
+    "files.roots.shared",
+    "mcp.servers.files",
+}
 UNSET = {"ask.default_model", "ask.prompt_file", "trace.path"}
 
 
@@ -70,7 +76,8 @@ def test_what_the_configuration_file_comments_out_are_the_defaults(tmp_path: Pat
     path = tmp_path / "config.toml"
     path.write_text(re.sub(r"^#(?=[\[a-z])", "", text, flags=re.MULTILINE), "utf-8")
     snapshot = load(path, named=True, env={"MAIN_API_KEY": "k"})
-    settings = snapshot.settings.model_copy(update={"models": {}, "features": {}})
+    mcp = snapshot.settings.mcp.model_copy(update={"servers": {}})
+    settings = snapshot.settings.model_copy(update={"models": {}, "features": {}, "mcp": mcp})
     given = {
         ".".join(path): candidates
         for path, candidates in snapshot.provenance.items()

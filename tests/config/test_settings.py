@@ -54,6 +54,7 @@ OTHER_DEFAULTS = {
     "ask.max_tool_calls": 64,
     "ask.max_total_tokens": 0,
     "ask.max_result_chars": 20000,
+    "mcp.wait_s": 10.0,
     "handlers.paths": (),
     "handlers.plugins": (),
     "handlers.bundled": True,
