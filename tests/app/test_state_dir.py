@@ -39,11 +39,15 @@ def test_a_variable_wins_over_a_broken_file_too(tmp_path: Path) -> None:
     assert ConfigReader(tmp_path / "config.toml", env=env).state_dir() == Path("/elsewhere")
 
 
-def test_a_file_that_is_not_there_is_told_unless_it_may_be_absent(tmp_path: Path) -> None:
-    read = ConfigReader(tmp_path / "gone.toml", env={})
-    with pytest.raises(ConfigError, match=r"gone\.toml"):
-        read.state_dir()
-    assert read.state_dir(may_be_absent=True) == tmp_path / ".session-runtime"
+def test_it_is_beside_a_file_that_is_not_there_any_more(tmp_path: Path) -> None:
+    assert ConfigReader(tmp_path / "gone.toml", env={}).state_dir() == tmp_path / ".session-runtime"
+
+
+def test_a_broken_file_of_variables_does_not_keep_it_hidden(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text('[runtime]\nstate_dir = "kept"\n', "utf-8")
+    (tmp_path / ".env").write_text("BROKEN LINE\n", "utf-8")
+    read = ConfigReader(tmp_path / "config.toml", env={}, env_file=tmp_path / ".env")
+    assert read.state_dir() == tmp_path / "kept"
 
 
 def test_a_line_that_gives_it_wrongly_is_told(tmp_path: Path) -> None:

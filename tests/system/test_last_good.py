@@ -57,6 +57,14 @@ async def test_it_starts_with_what_worked_says_so_and_follows_the_file(
         assert "session_runtime_config_in_force 1" in await scraped(running)
 
 
+async def test_it_starts_although_the_file_is_gone(tmp_path: Path) -> None:
+    config = tmp_path / "config.toml"
+    await worked_once(config)
+    config.unlink()
+    async with daemon(config, "--last-good") as running:
+        assert await explained(running, "ask.max_steps") == 3
+
+
 async def test_what_is_wrong_is_logged_as_an_error(tmp_path: Path) -> None:
     config = tmp_path / "config.toml"
     await worked_once(config)

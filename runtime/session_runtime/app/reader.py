@@ -1,5 +1,6 @@
 """Reads the configuration that a process was started with, as often as it is asked to."""
 
+import contextlib
 import os
 import re
 from collections.abc import Mapping
@@ -62,26 +63,25 @@ class ConfigReader:
             absent=absent,
         )
 
-    def state_dir(self, *, may_be_absent: bool = False) -> Path:
-        """Find ``runtime.state_dir`` where the configuration may be wrong elsewhere; raises ConfigError.
+    def state_dir(self) -> Path:
+        """Find ``runtime.state_dir`` whatever else is wrong, so that a daemon can be reached (REL-9).
 
-        In a file that is no TOML, the line that gives it counts. A file that somebody named must be
-        there, unless it ``may_be_absent``.
+        In a file that is no TOML, the line that gives it counts; one that is not there gives none, and a
+        ``.env`` file that cannot be read is left out. Raises ConfigError if nothing is left.
         """
         find = partial(
-            find_state_dir,
-            self.path,
-            named=self._named and not may_be_absent,
-            env=self._env,
-            explicit=self._explicit,
-            dotenv=self._dotenv,
+            find_state_dir, self.path, named=False, env=self._env, explicit=self._explicit
         )
-        try:
-            return find()
-        except ConfigError:
-            if not self.path.is_file():
-                raise
-            return find(text=f"[runtime]\n{_state_dir_line(self.path)}\n".encode())
+        text = f"[runtime]\n{_state_dir_line(self.path)}\n".encode()
+        ways = (
+            partial(find, dotenv=self._dotenv),
+            partial(find, dotenv=self._dotenv, text=text),
+            find,
+        )
+        for way in ways:
+            with contextlib.suppress(ConfigError):
+                return way()
+        return find(text=text)
 
 
 def _state_dir_line(file: Path) -> str:

@@ -132,7 +132,7 @@ def rollback(
     """
     reader = reader_of(files)
     file = edit_file.open_file(reader.path, may_be_absent=True)
-    kept = _history(reader, may_be_absent=True)
+    kept = _history(reader)
     planned = plan_rollback(file, kept, number, Look(reader), include)
     _finish(proven(reader, planned.edit), dry_run, as_json, planned.left)
 
@@ -141,8 +141,8 @@ COMMANDS: Final = (init, set_key, unset_key, history, diff, rollback)
 """To be added to the group ``config``."""
 
 
-def _history(reader: ConfigReader, *, may_be_absent: bool = False) -> History:
-    return History(reader.state_dir(may_be_absent=may_be_absent) / FOLDER)
+def _history(reader: ConfigReader) -> History:
+    return History(reader.state_dir() / FOLDER)
 
 
 def _edit(path: tuple[str, ...], value: object, dry_run: bool, files: Files, as_json: bool) -> None:

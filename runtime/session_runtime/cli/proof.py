@@ -45,7 +45,7 @@ def _opened(reader: ConfigReader, edit: Edit) -> Iterator[Problem]:
 def _receipt(reader: ConfigReader, edit: Edit) -> Mapping[str, Any] | None:
     """What the daemon of this very file says a reload would come to; None if none answers."""
     try:
-        daemon = ControlClient(reader.state_dir(may_be_absent=True))
+        daemon = ControlClient(reader.state_dir())
         if not _reads(daemon.request("GET", "/v1/config")["file"], edit.file):
             return None
         return daemon.request("POST", "/v1/config/validate", toml=edit.content)
