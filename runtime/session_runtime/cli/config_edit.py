@@ -134,7 +134,7 @@ def rollback(
     file = edit_file.open_file(reader.path, may_be_absent=True)
     kept = _history(reader)
     planned = plan_rollback(file, kept, number, Look(reader), include)
-    _finish(proven(reader, planned.edit), dry_run, as_json, planned.left)
+    finish(proven(reader, planned.edit), dry_run, as_json, planned.left)
 
 
 COMMANDS: Final = (init, set_key, unset_key, history, diff, rollback)
@@ -148,10 +148,10 @@ def _history(reader: ConfigReader) -> History:
 def _edit(path: tuple[str, ...], value: object, dry_run: bool, files: Files, as_json: bool) -> None:
     reader = reader_of(files)
     planned = edit_file.plan(edit_file.open_file(reader.path), {path: value}, Look(reader))
-    _finish(proven(reader, planned), dry_run, as_json)
+    finish(proven(reader, planned), dry_run, as_json)
 
 
-def _finish(edit: Edit, dry_run: bool, as_json: bool, left: Sequence[str] = ()) -> None:
+def finish(edit: Edit, dry_run: bool, as_json: bool, left: Sequence[str] = ()) -> None:
     """Write the edit unless it is only to be shown, and tell what was done."""
     if not dry_run:
         edit_file.write(edit)

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from session_runtime.cli import new_tool
+from session_runtime.cli import import_mcp, new_tool
 from session_runtime.cli.opening import opened
 from session_runtime.cli.options import (
     Files,
@@ -33,6 +33,7 @@ def command() -> None:
 
 
 command.add_command(new_tool.command)
+command.add_command(import_mcp.command)
 
 
 @command.command("list")
