@@ -45,6 +45,11 @@ class Listing:
     at: float
     stale: bool = False
 
+    @property
+    def undescribed(self) -> tuple[str, ...]:
+        """Names of tools that the server says nothing about; they are kept (RTE-5)."""
+        return tuple(tool.name for tool in self.tools if not tool.description)
+
 
 @dataclass(frozen=True, slots=True)
 class Health:
