@@ -1,0 +1,271 @@
+"""Reads a whole audit log and finds the first line that is not as it was written (RTE-13)."""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Literal, NoReturn
+
+from session_runtime.audit.chain import START, Link, follow, sequence_of
+from session_runtime.audit.head import Head, read_head, read_key
+from session_runtime.audit.store import SUFFIX, file_names
+from session_runtime.types import JsonObject
+
+Kind = Literal["edited", "removed", "reordered", "cut", "other"]
+
+_PREVIOUS: Final = re.compile(rb'"previous":"([0-9a-f]{64})"')
+_TRIES: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """The first thing that is wrong: in which file and line (from 1 on; 0: none), and what."""
+
+    kind: Kind
+    file: str
+    line: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What was found: ``records`` good lines from number ``first`` to ``sequence``, whose hash is ``head``.
+
+    ``notes`` tell what is no fault, and that an operator should know.
+    """
+
+    records: int
+    first: int
+    sequence: int
+    head: str
+    files: int
+    fault: Fault | None
+    notes: tuple[str, ...]
+
+    def to_json(self) -> JsonObject:
+        """Give it as the command shows it."""
+        fault = self.fault
+        return {
+            "ok": fault is None,
+            "records": self.records,
+            "first": self.first,
+            "sequence": self.sequence,
+            "head": self.head,
+            "files": self.files,
+            "fault": fault
+            and {
+                "kind": fault.kind,
+                "file": fault.file,
+                "line": fault.line,
+                "message": fault.message,
+            },
+            "notes": self.notes,
+        }
+
+
+def verify(state_dir: Path, expected: Link | None = None) -> Report:
+    """Verify the log of a state directory, which a daemon may be appending to; blocks.
+
+    ``expected`` is a line that was known before, from somewhere else, and has to be there. Raises OSError
+    if there is no log, or what it is verified with cannot be read.
+    """
+    head, report = _once(state_dir, expected)
+    for _ in range(_TRIES):
+        if report.fault is None:
+            break
+        before = head
+        head, report = _once(state_dir, expected)
+        if head == before:
+            break
+    return report
+
+
+def _once(state_dir: Path, expected: Link | None) -> tuple[Head, Report]:
+    key = read_key(state_dir)
+    if key is None:
+        raise FileNotFoundError(
+            f"there is no key of an audit log in {state_dir}: nothing was recorded yet, or it is gone"
+        )
+    head = read_head(state_dir, key)
+    if head is None:
+        raise FileNotFoundError(f"the end of the audit log, audit.head in {state_dir}, is gone")
+    return head, _Reading(key, head, expected).report()
+
+
+class _FaultError(Exception):
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault.message)
+        self.fault = fault
+
+
+@dataclass(slots=True)
+class _Strange:
+    """Lines in a row that do not follow the chain."""
+
+    file: str
+    line: int
+    first: bytes
+    torn: bytes = b""  # the last of them
+    size: int = 0
+    lines: int = 0
+    hash: "hashlib._Hash" = field(default_factory=hashlib.sha256)
+    expected_later: bool = False  # one of them has the number that was expected first
+
+    def add(self, line: bytes, expected: int) -> None:
+        self.lines += 1
+        self.size += len(line)
+        self.hash.update(line)
+        self.torn = line
+        self.expected_later |= self.lines > 1 and sequence_of(line) == expected
+
+
+class _Reading:
+    """One pass over all files."""
+
+    def __init__(self, key: bytes, head: Head, expected: Link | None) -> None:
+        self._key = key
+        self._head = head
+        self._folder = Path(head.folder)
+        self._known = {link.sequence: link.hash for link in (expected, head.link) if link}
+        self._expected = expected
+        self._link = START
+        self._first = 0
+        self._records = 0
+        self._strange: _Strange | None = None
+        self._notes: list[str] = []
+
+    def report(self) -> Report:
+        names = file_names(self._folder)
+        fault = None
+        try:
+            self._check_names(names)
+            for name in names:
+                self._read(name, last=name == names[-1])
+            self._check_end(names[-1] if names else "")
+        except _FaultError as error:
+            fault = error.fault
+        return Report(
+            self._records,
+            self._first,
+            self._link.sequence,
+            self._link.hash,
+            len(names),
+            fault,
+            tuple(self._notes),
+        )
+
+    def _check_names(self, names: tuple[str, ...]) -> None:
+        first = self._head.first
+        if first and (not names or names[0] > first):
+            self._fail("removed", first, 0, f"the file is gone from {self._folder}")
+
+    def _read(self, name: str, *, last: bool) -> None:
+        starts_at = int(name.removesuffix(SUFFIX))
+        if self._first and starts_at > self._link.sequence + 1:
+            self._fail_missing(name, 0, starts_at)
+        for number, line in self._lines(name):
+            self._take(name, number, line, starts_at)
+        if self._strange is not None and not (last and self._is_unfinished(self._strange)):
+            self._fail_strange(self._strange)
+
+    def _lines(self, name: str) -> Iterator[tuple[int, bytes]]:
+        try:
+            with (self._folder / name).open("rb") as file:
+                yield from enumerate(file, 1)
+        except FileNotFoundError:
+            self._fail("removed", name, 0, f"the file is gone from {self._folder}")
+
+    def _take(self, name: str, number: int, line: bytes, starts_at: int) -> None:
+        anchor = self._link if self._first else _anchor(line, starts_at)
+        link = follow(self._key, anchor, line)
+        if link is None:
+            self._strange = self._strange or _Strange(name, number, line)
+            self._strange.add(line, self._link.sequence + 1 if self._first else starts_at)
+            return
+        if self._strange is not None:
+            self._check_recovered(self._strange, line)
+        if not self._first:
+            self._first = link.sequence
+        self._strange, self._link = None, link
+        self._records += 1
+        known = self._known.pop(link.sequence, link.hash)
+        if known != link.hash:
+            self._fail(
+                "other", name, number, f"record {link.sequence} is another than is known of it"
+            )
+        self._note_move(line)
+
+    def _check_recovered(self, strange: _Strange, line: bytes) -> None:
+        """Lines that a crash left over are named by the line behind them."""
+        match json.loads(line):
+            case {"event": "recovered", "torn_bytes": strange.size, "torn_hash": str(told)} if (
+                told == strange.hash.hexdigest()
+            ):
+                where = f"{strange.file}:{strange.line}"
+                self._notes.append(f"{where}: {strange.size} bytes that a crash left unfinished")
+            case _:
+                strange.expected_later = True
+                self._fail_strange(strange)
+
+    def _note_move(self, line: bytes) -> None:
+        if b'"moved_from":' in line and (came_from := json.loads(line).get("moved_from")):
+            self._notes.append(f"records before {self._link.sequence} are in {came_from}")
+
+    def _is_unfinished(self, strange: _Strange) -> bool:
+        """A last line without an end, behind everything that is known to have been written."""
+        torn = strange.lines == 1 and not strange.torn.endswith(b"\n")
+        if not torn or self._link.sequence < self._head.sequence:
+            return False
+        self._notes.append(
+            f"{strange.file}:{strange.line}: the last line is unfinished, as after a crash or during a write"
+        )
+        return True
+
+    def _check_end(self, name: str) -> None:
+        if self._link.sequence < self._head.sequence:
+            self._fail(
+                "cut",
+                name,
+                0,
+                f"the log ends after record {self._link.sequence}, and had {self._head.sequence}",
+            )
+        expected = self._expected
+        if expected is not None and expected.sequence > self._link.sequence:
+            self._fail(
+                "cut",
+                name,
+                0,
+                f"the log ends after record {self._link.sequence}, and record {expected.sequence} was known",
+            )
+        if expected is not None and expected.sequence < self._first:
+            self._notes.append(f"record {expected.sequence} is in a file that is not kept any more")
+
+    def _fail_strange(self, strange: _Strange) -> NoReturn:
+        expected = self._link.sequence + 1 if self._first else int(strange.file[: -len(SUFFIX)])
+        found = sequence_of(strange.first)
+        if found is None or found == expected:
+            self._fail("edited", strange.file, strange.line, f"record {expected} was edited")
+        if found < expected or strange.expected_later:
+            self._fail(
+                "reordered",
+                strange.file,
+                strange.line,
+                f"record {found} stands where record {expected} belongs",
+            )
+        self._fail_missing(strange.file, strange.line, found)
+
+    def _fail_missing(self, name: str, line: int, found: int) -> NoReturn:
+        gone = self._link.sequence + 1
+        many = f"record {gone} is" if found - gone == 1 else f"records {gone} to {found - 1} are"
+        self._fail("removed", name, line, f"{many} missing in front of record {found}")
+
+    def _fail(self, kind: Kind, name: str, line: int, message: str) -> NoReturn:
+        raise _FaultError(Fault(kind, name, line, message))
+
+
+def _anchor(line: bytes, starts_at: int) -> Link:
+    """What the first line of the oldest file says it follows; its hash proves it."""
+    found = _PREVIOUS.search(line)
+    return Link(starts_at - 1, found[1].decode()) if found is not None else START

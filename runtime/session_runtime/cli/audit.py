@@ -1,0 +1,110 @@
+"""``audit``: whether the record of tool calls is as it was written, and what its last lines say (RTE-13).
+
+Both work without a daemon.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from session_runtime.audit.chain import Link
+from session_runtime.audit.tail import last_lines
+from session_runtime.audit.verify import Report, verify
+from session_runtime.cli import exits
+from session_runtime.cli.options import Files, file_options, json_option
+from session_runtime.cli.reading import reader_of
+from session_runtime.cli.screen import print_json
+from session_runtime.errors import RequestError
+from session_runtime.wire import printable
+
+_HASH_DIGITS = 64
+
+state_option = click.option(
+    "--state-dir",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path),
+    help="The folder where the daemon keeps its state, instead of what the configuration says.",
+)
+
+
+@click.group(name="audit")
+def command() -> None:
+    """Verify and show the record of tool calls."""
+
+
+@command.command("verify", epilog=exits.TABLE)
+@click.option(
+    "--expect",
+    metavar="NUMBER:HASH",
+    help="A record that was known before, as from the status: it has to be there.",
+)
+@state_option
+@file_options
+@json_option
+def verify_log(files: Files, state_dir: Path | None, expect: str | None, as_json: bool) -> int:
+    """Verify every line; exit code 1 and the first wrong one if something was changed."""
+    known = None if expect is None else _known(expect)
+    report = verify(state_dir or reader_of(files).state_dir(), known)
+    if as_json:
+        print_json(report.to_json())
+    else:
+        _show(report)
+    return exits.OK if report.fault is None else exits.FAILED
+
+
+@command.command("tail")
+@click.option("--lines", "-n", type=click.IntRange(1, 10_000), default=10, show_default=True)
+@state_option
+@file_options
+@json_option
+def show_tail(files: Files, state_dir: Path | None, lines: int, as_json: bool) -> None:
+    """Show the last records, the oldest first; nothing is verified."""
+    records = last_lines(state_dir or reader_of(files).state_dir(), lines)
+    if as_json:
+        for record in records:
+            print_json(record)
+        return
+    for record in records:
+        click.echo(printable(_line(record)))
+    if not records:
+        click.echo("nothing is recorded", err=True)
+
+
+def _known(text: str) -> Link:
+    number, _, digits = text.partition(":")
+    well_made = number.isascii() and number.isdigit() and len(digits) == _HASH_DIGITS
+    if not well_made or int(number) < 1:
+        raise RequestError(
+            f"--expect {text[:100]!r} is no NUMBER:HASH: take sequence and head of the status"
+        )
+    return Link(int(number), digits)
+
+
+def _show(report: Report) -> None:
+    for note in report.notes:
+        click.echo(printable(f"note: {note}"))
+    fault = report.fault
+    if fault is not None:
+        line = f":{fault.line}" if fault.line else ""
+        where = f"{fault.file}{line}: " if fault.file else ""
+        click.echo(printable(f"{fault.kind}: {where}{fault.message}"))
+        return
+    click.echo(
+        f"{report.records} records are as they were written, from {report.first} to"
+        f" {report.sequence}:{report.head}"
+    )
+
+
+def _line(record: Mapping[str, Any]) -> str:
+    number = f"{record.get('seq', '?'):>8}"
+    if record.get("event") not in ("call", "begun"):
+        more = {name: record[name] for name in record if name not in ("seq", "event", "hash")}
+        return f"{number}  {record.get('event')} {json.dumps(more)}"
+    user = record["identity"]["user"]
+    who = record["principal"] if user is None else f"{record['principal']} for {user}"
+    status = record.get("status", "begun")
+    code = f" ({record['error_code']})" if record.get("error_code") else ""
+    return f"{number}  {record['time']}  {record['tool']}  {status}{code}  {who}"
