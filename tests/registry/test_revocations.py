@@ -2,10 +2,12 @@
 
 import asyncio
 import json
+import os
 import stat
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from session_runtime.errors import RequestError, StartError, TransientError
-from session_runtime.registry.revocation_file import Revocation, RevocationFile
+from session_runtime.registry.revocation_file import Revocation, RevocationFile, Revoked
 from session_runtime.registry.revocations import MAX_REVOCATIONS, Revocations, open_revocations
 
 
@@ -129,9 +131,10 @@ class BrokenDisk(RevocationFile):
 
     full = True
 
-    def write(self, revoked: object) -> None:
+    def write(self, revoked: Revoked) -> None:
         if self.full:
             raise OSError(28, "No space left on device")
+        super().write(revoked)
 
 
 @pytest.mark.requirement("REL-9")
@@ -149,8 +152,48 @@ async def test_what_cannot_be_written_is_revoked_at_once_and_lifted_not_at_all(
     assert revocations.blocks("a") is not None
     disk.full = False
     assert (await revocations.revoke("a")).number == 1
+    assert open_revocations(tmp_path).blocks("a") is not None
     await revocations.lift("a")
     assert revocations.blocks("a") is None
+    assert open_revocations(tmp_path).blocks("a") is None
+
+
+@pytest.mark.requirement("REL-9")
+async def test_what_the_disk_does_not_confirm_is_in_force_as_the_file_says_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    revocations, works = open_revocations(tmp_path), os.fsync
+
+    def unconfirmed(descriptor: int) -> None:
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(5, "Input/output error")
+        works(descriptor)
+
+    monkeypatch.setattr(os, "fsync", unconfirmed)
+    with pytest.raises(TransientError, match=r"unless the machine crashes: .*Input/output error"):
+        await revocations.revoke("a")
+    assert revocations.list() == open_revocations(tmp_path).list() != ()
+    with pytest.raises(TransientError, match="is lifted, but may be revoked again after a crash"):
+        await revocations.lift("a")
+    assert revocations.list() == open_revocations(tmp_path).list() == ()
+    monkeypatch.undo()
+    kept = await revocations.revoke("b")
+    assert revocations.list() == open_revocations(tmp_path).list() == (kept,)
+
+
+@pytest.mark.requirement("REL-9")
+async def test_revoking_needs_no_new_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_more(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    revocations = open_revocations(tmp_path)
+    monkeypatch.setattr(threading.Thread, "start", no_more)
+    kept = await revocations.revoke("a")
+    assert open_revocations(tmp_path).list() == (kept,)
+    await revocations.lift("a")
+    assert open_revocations(tmp_path).list() == ()
 
 
 async def test_a_file_that_somebody_else_changed_is_not_overwritten(tmp_path: Path) -> None:

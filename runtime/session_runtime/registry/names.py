@@ -54,7 +54,7 @@ class WireNames:
 
     def encode(self, canonical: str) -> str:
         """Give the wire name; a name outside the catalogue (old history) gets a legal stand-in."""
-        if canonical in self.to_wire and self._shows(canonical):
+        if self.has(canonical):
             return self.to_wire[canonical]
         form = _plain(canonical, self.separator)
         if form and len(form) <= MAX_WIRE_LENGTH and not self._is_taken(form):
@@ -64,6 +64,10 @@ class WireNames:
     def _is_taken(self, form: str) -> bool:
         holder = self.to_canonical.get(form)
         return form.casefold() == TOOL_SEARCH or (holder is not None and self._shows(holder))
+
+    def has(self, canonical: str) -> bool:
+        """Whether there is a tool of that name, and it is visible."""
+        return canonical in self.to_wire and self._shows(canonical)
 
     def decode(self, wire: str) -> str:
         """Give the canonical name; what no tool has is returned as it came."""

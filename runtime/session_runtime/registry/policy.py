@@ -1,7 +1,8 @@
 """Who may act for whom, and see and call which tools (NET-2); ``ask`` only applies it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from session_runtime.config.tools import AccessRule, AccessSettings
 from session_runtime.errors import RequestError
@@ -9,8 +10,8 @@ from session_runtime.registry.masks import bits, matching
 from session_runtime.registry.patterns import Patterns
 from session_runtime.registry.revocations import Revocations
 from session_runtime.registry.revoked import RevokedTools
-from session_runtime.registry.spec import ToolSpec
-from session_runtime.types import Identity, Principal
+from session_runtime.registry.spec import Audience, ToolSource, ToolSpec
+from session_runtime.types import LOCAL, Identity, Principal
 
 _NOBODY = Identity()
 
@@ -38,11 +39,15 @@ def acting_for(principal: Principal, stated: Identity) -> Identity:
 def routed_as(principal: Principal, identity: Identity) -> Identity:
     """Whom a source with sessions of their own for some callers takes for the caller (RTE-2).
 
-    ``identity`` with those of its roles that ``principal`` has too: to state a role gains nothing (NET-2).
+    ``identity`` with what of its roles and channel ``principal`` has too: to state them gains nothing
+    (NET-2). Its user is kept: the operator says by ``act_for`` for whom a principal may ask.
     """
-    if principal.identity is None or identity.roles is None:
+    own = principal.identity
+    if own is None:
         return identity
-    return replace(identity, roles=identity.roles & (principal.identity.roles or frozenset()))
+    roles = None if identity.roles is None else identity.roles & (own.roles or frozenset())
+    channel = identity.channel if identity.channel == own.channel else None
+    return replace(identity, roles=roles, channel=channel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +56,8 @@ class Policy:
 
     A denial wins over everything; then comes what a rule allows, then the default. A tool is off
     while its feature is, if it is destructive and such tools are denied, and for an identity that
-    lacks one of the roles it requires; a ``revoked`` one is off for everybody (REL-9).
+    lacks one of the roles it requires; a ``revoked`` one is off for everybody (REL-9). What a source
+    does not offer to somebody is not there for them (RTE-2).
     """
 
     positions: Mapping[str, int]
@@ -62,6 +68,7 @@ class Policy:
     destructive: int
     by_role: tuple[tuple[str, int], ...]
     revoked: RevokedTools
+    offers: tuple["_Offers", ...] = ()
 
     def under(self, revocations: Revocations) -> "Policy":
         """The same policy without what is revoked, now or later."""
@@ -69,11 +76,21 @@ class Policy:
 
     def permitted(self, principal: Principal, identity: Identity) -> int:
         """Compute what may be seen and called for ``identity`` by ``principal``: what both may."""
-        mask = self.mask(identity)
-        return mask if principal.identity is None else mask & self.mask(principal.identity)
+        mask = self._ruled(identity) & self._offered(routed_as(principal, identity))
+        return mask if principal.identity is None else mask & self._ruled(principal.identity)
 
     def mask(self, identity: Identity) -> int:
         """Compute the tools that ``identity`` may see and call if it asks now, one bit each."""
+        return self.permitted(LOCAL, identity)
+
+    def _offered(self, caller: Identity) -> int:
+        """The tools that their sources offer to whom they take for the caller."""
+        offered = -1
+        for each in self.offers:
+            offered &= each.to(caller)
+        return offered
+
+    def _ruled(self, identity: Identity) -> int:
         allowed = self.default
         denied = self.switched_off | self.destructive | self.revoked.mask
         for rule in self.rules:
@@ -88,8 +105,11 @@ class Policy:
                 denied |= tools
         return allowed & ~denied
 
-    def why(self, identity: Identity, name: str) -> str:
-        """Name what decides about one tool; for operators only, never for the model (TS-2)."""
+    def why(self, identity: Identity, name: str, principal: Principal = LOCAL) -> str:
+        """Name what decides about one tool; for operators only, never for the model (TS-2).
+
+        Of ``principal`` only what a source makes of it is looked at.
+        """
         if name not in self.positions:
             return f"there is no tool {name!r}"
         spec, bit = self.specs[self.positions[name]], 1 << self.positions[name]
@@ -104,13 +124,39 @@ class Policy:
             if bit & rule.deny and concerned is not False:
                 unsure = "" if concerned else ", because the caller does not state whom it is about"
                 return f"denied by access.rules.{rule.name}{unsure}"
-        missing = sorted(spec.requires - (identity.roles or frozenset()))
-        if missing:
-            return f"denied: it requires the role {missing[0]!r}"
+        if lacking := self._lacking(spec, bit, principal, identity):
+            return f"denied: {lacking}"
         for rule in self.rules:
             if bit & rule.allow and rule.concerns(identity):
                 return f"allowed by access.rules.{rule.name}"
         return f"{'allowed' if bit & self.default else 'denied'} by access.default"
+
+    def _lacking(
+        self, spec: ToolSpec, bit: int, principal: Principal, identity: Identity
+    ) -> str | None:
+        """What keeps a caller from a tool whatever the rules say."""
+        missing = sorted(spec.requires - (identity.roles or frozenset()))
+        if missing:
+            return f"it requires the role {missing[0]!r}"
+        if not bit & self._offered(routed_as(principal, identity)):
+            return f"{spec.source_id} has no session for this caller that lists it"
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Offers:
+    """What one source offers to each kind of callers; ``others`` are the tools of all other sources."""
+
+    audience: Audience
+    others: int
+    by_kind: Mapping[str, int]
+
+    def to(self, caller: Identity) -> int:
+        """All tools but those of this source that it does not offer to ``caller``."""
+        offered = self.others
+        for kind in self.audience.kinds_of(caller):
+            offered |= self.by_kind.get(kind, 0)
+        return offered
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +188,12 @@ class _Rule:
 
 
 def compile_policy(
-    access: AccessSettings, features: Mapping[str, bool], specs: Sequence[ToolSpec]
+    access: AccessSettings,
+    features: Mapping[str, bool],
+    specs: Sequence[ToolSpec],
+    sources: Iterable[ToolSource] = (),
 ) -> Policy:
-    """Turn rules and features into bit sets over ``specs``, so that a mask costs microseconds.
+    """Turn rules, features and offers into bit sets over ``specs``, so that a mask costs microseconds.
 
     Users, channels and tools are given as ``Patterns``; roles are exact.
     """
@@ -164,7 +213,24 @@ def compile_policy(
         bits(destructive) if access.destructive == "deny" else 0,
         tuple((role, bits(tools)) for role, tools in sorted(requiring.items())),
         RevokedTools(Revocations(), positions),
+        tuple(_compile_offers(specs, positions, sources)),
     )
+
+
+def _compile_offers(
+    specs: Sequence[ToolSpec], positions: Mapping[str, int], sources: Iterable[ToolSource]
+) -> Iterator[_Offers]:
+    everything = (1 << len(specs)) - 1
+    for source in sources:
+        audience = source.audience
+        if audience is None:
+            continue
+        own = bits([at for at, spec in enumerate(specs) if spec.source_id == source.id])
+        by_kind = {
+            kind: own & bits([positions[name] for name in names if name in positions])
+            for kind, names in audience.offered().items()
+        }
+        yield _Offers(audience, everything & ~own, MappingProxyType(by_kind))
 
 
 def _compile_rule(name: str, rule: AccessRule, positions: Mapping[str, int]) -> _Rule:

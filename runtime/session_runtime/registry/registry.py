@@ -1,8 +1,11 @@
-"""Counts what every tool did, over all generations; the one writer of these numbers (REG-5)."""
+"""What every tool did, and the guards of all routes, over all generations (REG-5, RTE-6)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from session_runtime.registry.catalog import Catalog
+from session_runtime.registry.invoke.guard import Guard, RouteStatistics
+from session_runtime.registry.lookups import Lookups
 from session_runtime.registry.spec import ToolSpec
 from session_runtime.trace.redact import redact_text
 from session_runtime.types import JsonObject
@@ -41,10 +44,16 @@ _NOTHING_YET = ToolStatistics()
 
 
 class Registry:
-    """Statistics by tool name and digest: an edited tool starts anew, a reload changes nothing."""
+    """Statistics by tool name and digest: an edited tool starts anew, a reload changes nothing.
+
+    Beside them the guards of all routes, by the route's id (RTE-6): they too outlive generations.
+    """
 
     def __init__(self) -> None:
         self._statistics: dict[tuple[str, str], ToolStatistics] = {}
+        self._guards: dict[str, Guard] = {}
+        self._sources: dict[str, str] = {}
+        self.lookups = Lookups()
 
     def statistics(self, spec: ToolSpec) -> ToolStatistics:
         """Give what is known of one tool; all zero before its first call."""
@@ -63,8 +72,27 @@ class Registry:
             imported=old.imported or imported,
         )
 
+    def guard(self, route: str, source: str) -> Guard:
+        """The guard of one route, made at its first use; ``source`` is the id of what it belongs to."""
+        guard = self._guards.get(route)
+        if guard is None:
+            guard = self._guards[route] = Guard()
+            self._sources[route] = source
+        return guard
+
+    def routes(self, now: float) -> Mapping[str, RouteStatistics]:
+        """How every route is that was ever used, by its id; ``now`` is event-loop time."""
+        return {route: guard.statistics(now) for route, guard in sorted(self._guards.items())}
+
     def retain(self, catalog: Catalog) -> None:
-        """Forget tools that ``catalog`` does not hold, so that edits cannot fill the memory."""
+        """Forget tools and routes that ``catalog`` does not hold, so that edits cannot fill the memory.
+
+        A route under way is kept until the next time.
+        """
+        gone = [route for route, source in self._sources.items() if source not in catalog.sources]
+        for route in gone:
+            if self._guards[route].idle:
+                del self._guards[route], self._sources[route]
         kept = {(spec.name, spec.digest) for spec in catalog.specs}
         for key in self._statistics.keys() - kept:
             del self._statistics[key]

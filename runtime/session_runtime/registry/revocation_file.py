@@ -9,7 +9,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from session_runtime.config.durable import own_folder, replace_file
+from session_runtime.config.durable import (
+    UnconfirmedError,
+    make_folder,
+    own_folder,
+    replace_file,
+)
 from session_runtime.errors import StartError
 from session_runtime.types import JsonObject
 from session_runtime.wire import strict_json, to_bytes
@@ -56,11 +61,6 @@ class RevocationFile:
         self._path = state_dir / FILE
         self._known: bytes | None = None
 
-    @property
-    def path(self) -> Path:
-        """Where the file is."""
-        return self._path
-
     def read(self) -> Revoked:
         """Read what was revoked before; nothing if there is no file.
 
@@ -82,15 +82,20 @@ class RevocationFile:
     def write(self, revoked: Revoked) -> None:
         """Replace the file in one step, so that a process that dies leaves the old or the new one.
 
-        Raises OSError, also if somebody else has changed the file since: that would be lost.
+        Raises OSError, also if somebody else has changed the file since: that would be lost. After an
+        UnconfirmedError it is replaced, though a crash of the machine may bring back the old one.
         """
         content = to_bytes(_to_json(revoked)) + b"\n"
         on_disk = self._content()
         if on_disk is not None and on_disk != self._known:
             raise OSError(f"{self._path} was changed by somebody else: restart to read it again")
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with own_folder(self._path.parent) as folder:
-            replace_file(folder, FILE, content)
+        make_folder(self._path.parent)
+        try:
+            with own_folder(self._path.parent) as folder:
+                replace_file(folder, FILE, content)
+        except UnconfirmedError:
+            self._known = content
+            raise
         self._known = content
 
     def _content(self) -> bytes | None:

@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from session_runtime.config.durable import UnconfirmedError
 from session_runtime.errors import RequestError, TransientError
 from session_runtime.registry.names import canonical_name
 from session_runtime.registry.patterns import Patterns
@@ -23,7 +24,7 @@ from session_runtime.registry.revocation_file import (
     RevocationFile,
     Revoked,
 )
-from session_runtime.threads import in_thread
+from session_runtime.threads import aside
 from session_runtime.wire import well_formed
 
 MAX_REVOCATIONS: Final = 1_000
@@ -57,7 +58,7 @@ class Revocations:
         self._file = file
         self._clock = clock
         self._revoked = revoked
-        self._kept = revoked
+        self._kept: Revoked | None = revoked
         self._patterns = tuple((Patterns([each.pattern]), each) for each in revoked.revocations)
         self._revision = 0
         self._watches: set[_Watch] = set()
@@ -102,7 +103,8 @@ class Revocations:
         """Give back what the revocation with that number or pattern has taken.
 
         Raises RequestError (``request.unknown_revocation``) if there is none, and TransientError
-        (``revocations.not_kept``) if it could not be kept; then it is still revoked.
+        (``revocations.not_kept``) if it could not be kept; then it is still revoked, or may be again
+        after a crash of the machine, as the message says.
         """
         revocation = self._find(which)
         self._lifting.add(revocation.number)
@@ -135,8 +137,11 @@ class Revocations:
             try:
                 await self._write(self._revoked)
             except OSError as error:
+                lasting = "but no longer"
+                if isinstance(error, UnconfirmedError):
+                    lasting = "and longer unless the machine crashes"
                 raise TransientError(
-                    f"{revocation.pattern!r} is revoked as long as this process runs, but no longer: {error}",
+                    f"{revocation.pattern!r} is revoked as long as this process runs, {lasting}: {error}",
                     code="revocations.not_kept",
                 ) from error
 
@@ -144,6 +149,13 @@ class Revocations:
         async with self._changing:
             try:
                 await self._write(_without(self._revoked, revocation))
+            except UnconfirmedError as error:
+                self._give_back(revocation)
+                raise TransientError(
+                    f"{revocation.pattern!r} is lifted, but may be revoked again after a crash of the"
+                    f" machine, as its disk did not confirm it: {error}",
+                    code="revocations.not_kept",
+                ) from error
             except OSError as error:
                 raise TransientError(
                     f"{revocation.pattern!r} is still revoked, as that could not be kept: {error}",
@@ -151,15 +163,20 @@ class Revocations:
                 ) from error
             finally:
                 self._lifting.discard(revocation.number)
-            _log.warning("revocation %d of %s is lifted", revocation.number, revocation.pattern)
-            self._revoked = _without(self._revoked, revocation)
-            self._patterns = tuple(each for each in self._patterns if each[1] is not revocation)
-            self._revision += 1
+            self._give_back(revocation)
+
+    def _give_back(self, revocation: Revocation) -> None:
+        _log.warning("revocation %d of %s is lifted", revocation.number, revocation.pattern)
+        self._revoked = _without(self._revoked, revocation)
+        self._patterns = tuple(each for each in self._patterns if each[1] is not revocation)
+        self._revision += 1
 
     async def _write(self, revoked: Revoked) -> None:
-        if self._file is not None and revoked != self._kept:
-            await in_thread("keep revocations", partial(self._file.write, revoked))
-            self._kept = revoked
+        if self._file is None or revoked == self._kept:
+            return
+        self._kept = None  # whatever fails in between, the next change is written again
+        await aside("keep revocations", partial(self._file.write, revoked))
+        self._kept = revoked
 
     async def _to_the_end(self, change: Coroutine[object, object, None]) -> None:
         """Wait for a change, which is finished even if whoever waits is cancelled."""

@@ -120,14 +120,32 @@ class ArgumentCheck:
             extent = measure(values, ARGUMENTS_LIMIT)
         except ValueError as error:
             return (f"the arguments are refused: {error}",)
-        if self.referring or self.parts * extent.values > MAX_CHECKS:
-            if checks_needed(self.schema, values) > MAX_CHECKS:
-                return ("the arguments are too large for this tool: send less at a time",)
+        if self._costs_too_much(values, extent):
+            return ("the arguments are too large for this tool: send less at a time",)
+        return self._faults(values, extent, _TOLD_NO_MORE)
+
+    def violations(self, result: JsonObject) -> tuple[str, ...]:
+        """Find ``problems`` of a result; none either if it is too large to be checked (RTE-10)."""
+        values = dict(result)
+        try:
+            extent = measure(values, ARGUMENTS_LIMIT)
+        except ValueError:
+            return ()
+        if self._costs_too_much(values, extent):
+            return ()
+        return self._faults(values, extent, "it does not fit, and is too large to be told where")
+
+    def _costs_too_much(self, values: Schema, extent: Extent) -> bool:
+        if not self.referring and self.parts * extent.values <= MAX_CHECKS:
+            return False
+        return checks_needed(self.schema, values) > MAX_CHECKS
+
+    def _faults(self, values: Schema, extent: Extent, no_more: str) -> tuple[str, ...]:
         if self.engine.is_valid(values):
             return ()
         errors = self._errors(values, extent)
         told = (problem for error in errors for problem in problems_of(error, self.schema))
-        return tuple(islice(dict.fromkeys(told), MAX_PROBLEMS)) or (_TOLD_NO_MORE,)
+        return tuple(islice(dict.fromkeys(told), MAX_PROBLEMS)) or (no_more,)
 
     def _errors(self, values: Schema, extent: Extent) -> Iterable[ValidationError]:
         """Find all errors, or only the first, or none if even that would take too long.

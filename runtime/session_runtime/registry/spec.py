@@ -107,8 +107,8 @@ class Route:
 class Audience(Protocol):
     """Which tools of a source are offered to whom, where that differs (RTE-2)."""
 
-    def kind_of(self, identity: Identity) -> str:
-        """The kind of callers that an identity belongs to."""
+    def kinds_of(self, identity: Identity) -> Sequence[str]:
+        """The kinds of callers that an identity belongs to: it is offered what any of them is."""
 
     def offered(self) -> Mapping[str, frozenset[str]]:
         """Canonical names of the tools that each kind is offered; a kind that is not named: none."""

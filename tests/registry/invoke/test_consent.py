@@ -15,7 +15,7 @@ DESTRUCTIVE = Annotations(destructive=True)
 
 @pytest.mark.requirement("RTE-9")
 @pytest.mark.parametrize("setting", ["confirm", "deny"])
-async def test_a_destructive_tool_is_refused_before_it_runs_and_the_way_out_is_named(
+async def test_where_nobody_can_be_asked_a_destructive_tool_is_refused_before_it_runs(
     setting: Destructive,
 ) -> None:
     ran: list[object] = []
@@ -28,9 +28,8 @@ async def test_a_destructive_tool_is_refused_before_it_runs_and_the_way_out_is_n
     assert told(result) == (
         "refused",
         "tool.needs_confirmation",
-        "t was not run and nothing was changed: it is destructive and needs a confirmation, which "
-        "cannot be given yet. Trying again will not help; an operator can allow such tools by "
-        '[access] destructive = "allow".',
+        "t was not run and nothing was changed: it is destructive and needs the consent of a person, and "
+        "nobody can be asked here. Trying again will not help.",
     )
     assert ran == []
 

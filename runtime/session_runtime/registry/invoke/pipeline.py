@@ -1,77 +1,72 @@
-"""One call of a tool, one concern per function: statistics, revocation, arguments, consent, time, the tool.
+"""One call of a tool, one concern per function: what may stop it, time, which way it takes, its result.
 
-Whatever goes wrong becomes a result in words (ASK-4); what a source raises is classified here.
+In this order: statistics and the audit log, revocation, arguments, consent, time limits, routes and trying
+again, the guard of a route, the tool itself, output. Whatever goes wrong becomes a result in words (ASK-4).
 """
 
 import asyncio
-import logging
-from collections.abc import Mapping
+import random
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, assert_never
 
+from session_runtime.audit.log import AuditLog
 from session_runtime.config.tools import Destructive
-from session_runtime.errors import PermanentError, ToolError, TransientError
 from session_runtime.handler import HandlerContext
 from session_runtime.registry.catalog import Catalog
-from session_runtime.registry.invoke.encode import encodable
-from session_runtime.registry.invoke.results import Draft, Place, Renderer
+from session_runtime.registry.invoke.audited import CallAudit
+from session_runtime.registry.invoke.call import Answer, Call
+from session_runtime.registry.invoke.consent import NOBODY, Consent, missing_consent
+from session_runtime.registry.invoke.guard import Refused, Verdict
+from session_runtime.registry.invoke.marking import Outside, outside_of
+from session_runtime.registry.invoke.outcome import (
+    Ended,
+    Outcome,
+    Raised,
+    Returned,
+    TimedOut,
+    verdict,
+)
+from session_runtime.registry.invoke.output import OutputChecks
+from session_runtime.registry.invoke.results import Place, Renderer
+from session_runtime.registry.invoke.retry import Tries, Try
+from session_runtime.registry.invoke.timing import (
+    CANCEL_GRACE_S,
+    Heard,
+    TimeLimits,
+    Timing,
+    is_cancelled,
+    limits_of,
+)
+from session_runtime.registry.invoke.wording import (
+    broken_promise,
+    failure,
+    invalid_arguments,
+    no_time,
+    not_let_through,
+    not_offered,
+    not_recorded,
+    not_shown,
+    shown_too_late,
+    taken_away,
+    time_is_up,
+)
 from session_runtime.registry.policy import routed_as
 from session_runtime.registry.registry import Registry
 from session_runtime.registry.revocations import Revocations
-from session_runtime.registry.spec import ToolSource, ToolSpec
-from session_runtime.types import LOCAL, Identity, Principal, ToolResult, ToolStatus
-
-CANCEL_GRACE_S: Final = 1.0
-MAX_ERROR_CHARS: Final = 1000
-
-_log = logging.getLogger(__name__)
+from session_runtime.registry.spec import Route, ToolSpec
+from session_runtime.types import LOCAL, Principal, ToolResult
 
 
 @dataclass(frozen=True, slots=True)
-class _Call:
-    catalog: Catalog
-    spec: ToolSpec
-    arguments: Mapping[str, Any]
-    context: HandlerContext
-    max_result_chars: int
-    place: Place | None
-    caller: Identity
+class Pauses:
+    """How waiting between attempts is done; both are edges to the world."""
 
-    @property
-    def source(self) -> ToolSource:
-        return self.catalog.sources[self.spec.source_id]
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    jitter: Callable[[], float] = random.random
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    """What the model is told; ``code`` is None if the call went well.
-
-    ``whole_chars`` is the length of the whole result if the model is not shown all of it.
-    """
-
-    content: str
-    code: str | None = None
-    refused: bool = False
-    whole_chars: int | None = None
-
-    @property
-    def status(self) -> ToolStatus:
-        if self.code is None:
-            return "ok"
-        return "refused" if self.refused else "error"
-
-
-@dataclass(frozen=True, slots=True)
-class _Returned:
-    """What may be shown of a result, None if nothing can be, and the type that the tool returned."""
-
-    draft: Draft | None
-    kind: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Raised:
-    error: BaseException
+_PAUSES: Final = Pauses()
 
 
 class Invoker:
@@ -81,6 +76,7 @@ class Invoker:
     ``destructive`` is ``allow``, tools that are destructive are not run (RTE-9). A tool that does not
     stop within ``grace_s`` seconds of being cancelled is left behind. All results that take long to show
     are made readable by ``renderer``. What ``revocations`` take away is not run, or stopped (REL-9).
+    Each call is told to ``audit`` (RTE-13).
     """
 
     def __init__(
@@ -92,15 +88,20 @@ class Invoker:
         grace_s: float = CANCEL_GRACE_S,
         renderer: Renderer | None = None,
         revocations: Revocations | None = None,
+        pauses: Pauses = _PAUSES,
+        audit: AuditLog | None = None,
     ) -> None:
         self._registry = registry
+        self.lookups = registry.lookups
         self._default_timeout_s = default_timeout_s
         self._max_result_chars = max_result_chars
         self._destructive = destructive
-        self._grace_s = grace_s
         self._renderer = renderer or Renderer()
         self._revocations = revocations or Revocations()
-        self._left_behind: set[asyncio.Task[_Returned | _Raised]] = set()
+        self._pauses = pauses
+        self._audit = audit
+        self._timing = Timing(grace_s)
+        self._outputs = OutputChecks()
 
     async def invoke(
         self,
@@ -111,216 +112,206 @@ class Invoker:
         place: Place | None = None,
         note: str = "",
         principal: Principal = LOCAL,
+        consent: Consent = NOBODY,
     ) -> ToolResult:
         """Run one tool of ``catalog`` and put its result, or what went wrong, into words.
 
         ``place`` is where the whole of a result that is too long is kept (ASK-8b). ``note`` is added
         below the result, within the same limit; where that leaves no half of it, it is left out.
-        ``principal`` is who asks for the identity of ``context``. Raises nothing but the cancellation of
-        the caller, after the tool was cancelled too.
+        ``principal`` is who asks for the identity of ``context``, ``consent`` what is known of a person's
+        consent to this call. Raises nothing but the cancellation of the caller, after the tool was
+        cancelled too.
         """
         clock = asyncio.get_running_loop().time
         started = clock()
         limit = spec.max_result_chars or self._max_result_chars
         below = f"\n{note}" if note and 2 * len(note) < limit else ""
         caller = routed_as(principal, context.identity)
-        call = _Call(catalog, spec, arguments, context, limit - len(below), place, caller)
-        error: str | None = "cancelled"
+        most_chars = limit - len(below)
+        audit = CallAudit(self._audit, principal, spec, arguments, context)
+        call = Call(
+            catalog, spec, arguments, context, most_chars, place, principal, caller, consent, audit
+        )
+        answer: Answer | None = None
         try:
             answer = await self._heed_revocations(call)
-            error = answer.content if answer.code else None
         finally:
             latency_s = clock() - started
-            self._registry.record(spec, latency_s, error, call.source.is_loaded(spec))
+            self._tell(call, answer, latency_s)
         return ToolResult(
             context.call_id,
             spec.name,
             answer.status,
             f"{answer.content}{below}",
             error_code=answer.code,
+            attempts=answer.attempts,
             latency_s=latency_s,
             whole_chars=answer.whole_chars,
         )
 
-    async def _heed_revocations(self, call: _Call) -> _Answer:
+    def _tell(self, call: Call, answer: Answer | None, latency_s: float) -> None:
+        """Count a call and record it; without an answer it was cancelled."""
+        loaded = call.source.is_loaded(call.spec)
+        if answer is None:
+            self._registry.record(call.spec, latency_s, "cancelled", loaded)
+            call.audit.cancelled(latency_s)
+            return
+        error = answer.content if answer.code else None
+        self._registry.record(call.spec, latency_s, error, loaded)
+        call.audit.answered(answer.status, answer.code, answer.attempts, answer.content, latency_s)
+
+    async def _heed_revocations(self, call: Call) -> Answer:
         """Refuse a revoked tool, and cut off the call of one that is revoked meanwhile (REL-9)."""
         name, clock = call.spec.name, asyncio.get_running_loop().time
         try:
             async with asyncio.timeout(None) as until_revoked:
                 with self._revocations.watching(name, lambda: until_revoked.reschedule(clock())):
                     if self._revocations.blocks(name) is not None:
-                        return _taken_away(f"{name} was not run: an operator has taken it away.")
+                        return taken_away(f"{name} was not run: an operator has taken it away.")
                     return await self._check_arguments(call)
         except TimeoutError:
             if not until_revoked.expired():
                 raise
-        return _taken_away(
+        return taken_away(
             f"{name} was stopped, as an operator has taken it away. It may have taken effect."
         )
 
-    async def _check_arguments(self, call: _Call) -> _Answer:
+    async def _check_arguments(self, call: Call) -> Answer:
         problems = await call.catalog.checks[call.spec.name].examine(call.arguments)
         if problems:
-            return _Answer(
-                f"{call.spec.name} was not run: {'; '.join(problems)}. "
-                "Call it again with corrected arguments.",
-                "tool.invalid_arguments",
-            )
+            return invalid_arguments(call.spec.name, problems)
         return await self._ask_consent(call)
 
-    async def _ask_consent(self, call: _Call) -> _Answer:
-        """Nobody can be asked yet, so what needs consent is refused (RTE-9)."""
-        name = call.spec.name
-        if call.spec.annotations.destructive and self._destructive != "allow":
-            return _Answer(
-                f"{name} was not run and nothing was changed: it is destructive and needs a "
-                "confirmation, which cannot be given yet. Trying again will not help; an operator can "
-                'allow such tools by [access] destructive = "allow".',
-                "tool.needs_confirmation",
-                refused=True,
-            )
-        return await self._limit_time(call)
+    async def _ask_consent(self, call: Call) -> Answer:
+        """Run no destructive tool without the consent that it needs (RTE-9)."""
+        lacking = await missing_consent(self._destructive, call.consent, call.spec, call.arguments)
+        if lacking is not None:
+            return Answer(lacking.reason, lacking.code, refused=True)
+        return await self._be_recorded(call)
 
-    async def _limit_time(self, call: _Call) -> _Answer:
-        """Wait for the tool in a task of its own: the wait ends even if the tool ignores that."""
-        now = asyncio.get_running_loop().time()
-        own_limit_s = (
-            self._default_timeout_s if call.spec.timeout_s is None else call.spec.timeout_s
-        )
-        deadline = now + own_limit_s
-        if call.context.deadline is not None:
-            deadline = min(deadline, call.context.deadline)
-        if deadline <= now:
-            return _Answer(
-                f"{call.spec.name} was not run: the time for this request is up.", "tool.timeout"
-            )
-        call = replace(call, context=replace(call.context, deadline=deadline))
-        task = asyncio.create_task(self._run(call), name=f"call of {call.spec.name}")
+    async def _be_recorded(self, call: Call) -> Answer:
+        """Run nothing that has to be recorded before and cannot be (RTE-13)."""
+        if await call.audit.missing():
+            return not_recorded(call.spec.name)
+        return await self._set_limits(call)
+
+    async def _set_limits(self, call: Call) -> Answer:
+        """Say when the call ends, all attempts and pauses included (RTE-7)."""
+        spec, now = call.spec, asyncio.get_running_loop().time()
+        hard_s = self._default_timeout_s if spec.timeout_s is None else spec.timeout_s
+        limits = limits_of(now, hard_s, spec.idle_timeout_s, call.context.deadline)
+        if limits.deadline <= now:
+            return no_time(spec.name)
+        context = replace(call.context, deadline=limits.deadline)
+        return await self._try_routes(_Run(call, context, limits))
+
+    async def _try_routes(self, run: "_Run") -> Answer:
+        """Try the routes of this caller as often as is right (RTE-2, RTE-8)."""
+        call = run.call
+        routes = call.source.routes(call.spec, call.caller)
+        usable = any(route.obstacle() is None for route in routes)
+        self.lookups.add("hit" if usable else "unavailable")
+        if not routes:
+            return not_offered(call.spec.name)
+        clock = asyncio.get_running_loop().time
+        tries = Tries(call.spec, routes, run.limits.deadline, self._pauses.jitter)
+        while (following := tries.next(clock())) is not None:
+            if following.pause_s > 0:
+                await self._pauses.sleep(following.pause_s)
+            tries.ended(following, await self._pass_guard(run, following))
+        answer = await self._answer(run, tries.outcome)
+        return answer.after(tries.attempts)
+
+    async def _pass_guard(self, run: "_Run", attempt: Try) -> Outcome:
+        """Take a route if it is usable and bears one more call (RTE-6)."""
+        route = attempt.route
+        guard = self._registry.guard(route.id, run.call.spec.source_id)
+        obstacle = route.obstacle()
+        if obstacle is not None:
+            return guard.refuse(obstacle)
+        entered = await guard.enter(route.limits, run.limits.deadline if attempt.patient else 0.0)
+        if isinstance(entered, Refused):
+            return entered
+        seen: Verdict = "unknown"
         try:
-            await asyncio.wait({task}, timeout=deadline - now)
-            if task.done():
-                return _answer(call, task.result())
+            ended = await self._run_in_time(run, route)
+            seen = verdict(ended)
         finally:
-            if not task.done():
-                await self._stop(task)
-        return _time_is_up(call, task, deadline - now)
+            guard.leave(entered, seen)
+        return ended
 
-    async def _run(self, call: _Call) -> _Returned | _Raised:
-        try:
-            route = call.source.routes(call.spec, call.caller)[0]
-            value = await route.run(call.arguments, call.context)
-            if _is_cancelled():  # the tool ignored that, and nobody waits for its result
-                return _Raised(asyncio.CancelledError())
-            reference = call.place.reference if call.place is not None else None
-            draft = await self._renderer.draft(value, call.max_result_chars, reference)
-            return _Returned(draft, type(value).__name__)
-        except BaseException as error:  # noqa: BLE001 - a tool may raise anything, even SystemExit
-            return _Raised(error)
+    async def _run_in_time(self, run: "_Run", route: Route) -> Ended:
+        """Run the tool once, and no longer than it may."""
+        call = run.call
 
-    async def _stop(self, task: asyncio.Task[_Returned | _Raised]) -> None:
-        task.cancel()
-        try:
-            await asyncio.wait({task}, timeout=self._grace_s)
-        finally:
-            if not task.done():
-                self._left_behind.add(task)
-                task.add_done_callback(self._left_behind.discard)
-                _log.error("the %s ignores that it was cancelled and goes on", task.get_name())
+        def work(heard: Heard) -> Awaitable[object]:
+            if run.limits.idle_s is None:
+                return route.run(call.arguments, run.context)
+            return route.run(call.arguments, _listened_to(run.context, heard))
 
-
-def _is_cancelled() -> bool:
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
-
-
-def _answer(call: _Call, outcome: _Returned | _Raised) -> _Answer:
-    """Put an outcome that came in time into words; what comes later is never kept."""
-    name = call.spec.name
-    if isinstance(outcome, _Raised):
-        return _failure(call.spec, outcome.error)
-    if outcome.draft is None:
-        return _Answer(
-            f"{name} ran, but returned a {outcome.kind}, which cannot be shown. A handler "
-            "returns text, None, JSON data, bytes, a Table or an Image. Trying again will not help.",
-            "tool.bad_result",
+        return await self._timing.run(
+            call.spec.name, work, run.limits, lambda: call.source.is_loaded(call.spec)
         )
-    shown = outcome.draft.settle(call.place)
-    return _Answer(shown.content, whole_chars=shown.whole_chars)
+
+    async def _answer(self, run: "_Run", outcome: Outcome) -> Answer:
+        """Put into words what became of the call; what comes too late is never kept."""
+        call, name, outside = run.call, run.call.spec.name, outside_of(run.call)
+        match outcome:
+            case Returned(value):
+                return await self._show(call, run.limits, value, outside)
+            case Raised():
+                return failure(name, outcome, outside)
+            case TimedOut():
+                return time_is_up(name, outcome)
+            case Refused():
+                return not_let_through(name, outcome)
+            case _:
+                assert_never(outcome)
+
+    async def _show(
+        self, call: Call, limits: TimeLimits, value: object, outside: Outside | None
+    ) -> Answer:
+        """Check and show what a tool returned; to read it may be a trap too."""
+        try:
+            async with asyncio.timeout_at(limits.deadline) as until:
+                return await self._shown(call, value, outside)
+        except BaseException as error:
+            if isinstance(error, asyncio.CancelledError) and is_cancelled():
+                raise
+            if isinstance(error, TimeoutError) and until.expired():
+                return shown_too_late(call.spec.name)
+            return failure(call.spec.name, Raised(error), outside)
+
+    async def _shown(self, call: Call, value: object, outside: Outside | None) -> Answer:
+        """The result, or why it is none (ASK-8b, RTE-10)."""
+        problems = await self._outputs.violations(call.spec, value)
+        if problems:
+            return broken_promise(call.spec.name, problems, outside)
+        reference = call.place.reference if call.place is not None else None
+        draft = await self._renderer.draft(value, call.max_result_chars, reference)
+        if draft is None:
+            return not_shown(call.spec.name, type(value).__name__)
+        if outside is None:
+            shown = draft.settle(call.place)
+            return Answer(shown.content, whole_chars=shown.whole_chars)
+        shown = (await outside.cleaned(draft)).settle(call.place)
+        return Answer(outside.marked(shown.content), whole_chars=shown.whole_chars)
 
 
-def _taken_away(what_happened: str) -> _Answer:
-    """The refusal of a revoked tool; the operator's reason is not for the model."""
-    return _Answer(
-        f"{what_happened} Trying again will not help: go on without it, or say what you cannot do.",
-        "tool.revoked",
-        refused=True,
-    )
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A call that may be made, the context that its tool gets, and when it ends."""
+
+    call: Call
+    context: HandlerContext
+    limits: TimeLimits
 
 
-def _time_is_up(call: _Call, task: asyncio.Task[_Returned | _Raised], limit_s: float) -> _Answer:
-    """Say of a stopped call whether it may have reached the tool."""
-    name = call.spec.name
-    if task.cancelled() or not call.source.is_loaded(call.spec):
-        return _Answer(
-            f"{name} was not run: it could not begin within {limit_s:.3g} s. Trying again later may "
-            "help.",
-            "tool.timeout",
-        )
-    if task.done():
-        match task.result():
-            case _Raised(TransientError() as error):
-                return _failure(call.spec, error)
-    return _Answer(
-        f"{name} was stopped after {limit_s:.3g} s without a result. It may have taken effect; "
-        "trying again will probably take as long.",
-        "tool.timeout",
-    )
+def _listened_to(context: HandlerContext, heard: Heard) -> HandlerContext:
+    """The same context, of which every report of progress is a sign of life."""
 
+    def report(done: float, total: float | None, message: str | None) -> None:
+        heard()
+        context.on_progress(done, total, message)
 
-def _failure(spec: ToolSpec, error: BaseException) -> _Answer:
-    """Say what failed and whether trying again helps; the traceback is for the log alone (SEC-4)."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    words = _words(error)
-    match error:
-        case ToolError():
-            return _Answer(words, _code(error))
-        case TransientError():
-            when = f"in {error.retry_after_s:.3g} s" if error.retry_after_s else "later"
-            return _Answer(
-                f"{spec.name} is not available now: {words.rstrip('.')}. Trying again {when} may help.",
-                "tool.unavailable",
-            )
-        case PermanentError(code="tool.import_failed"):
-            return _Answer(
-                f"{spec.name} was not run: {words.rstrip('.')}. The import will be tried again at the "
-                "next call; a fault in the file stays until the file is fixed and read again.",
-                error.code,
-            )
-        case PermanentError():
-            return _Answer(
-                f"{spec.name} failed: {words.rstrip('.')}. Trying again will not help.",
-                _code(error),
-            )
-        case _:
-            _log.warning("tool %s failed", spec.name, exc_info=error)
-            kind = type(error).__name__
-            return _Answer(
-                f"{spec.name} failed: {f'{kind}: {words}' if words else kind}. It may have taken "
-                "effect in part; the same call will probably fail again.",
-                "tool.failed",
-            )
-
-
-def _code(error: PermanentError) -> str:
-    """The error's own code; a tool may have given something that is none."""
-    code: object = error.code
-    return code if type(code) is str and code else "tool.failed"
-
-
-def _words(error: BaseException) -> str:
-    try:
-        text = encodable(str(error))
-    except BaseException:  # noqa: BLE001 - an exception of a tool may fail to say what it is
-        return "it cannot say why"
-    return text if len(text) <= MAX_ERROR_CHARS else f"{text[:MAX_ERROR_CHARS]}…"
+    return replace(context, on_progress=report)
