@@ -1,0 +1,159 @@
+"""Who calls tools without asking: how many calls run, how they end, and what stays of a client meanwhile.
+
+What a client may see and call is decided by ``policy`` and ``ask.exposure``, as for an ask; how a call is
+made, by the one pipeline of ``registry.invoke``.
+"""
+
+import asyncio
+import secrets
+from collections import Counter
+from collections.abc import Coroutine, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final, get_args
+
+import anyio
+
+from session_runtime.ask.kept import Room
+from session_runtime.generation import Generation, Generations
+from session_runtime.registry.policy import acting_for
+from session_runtime.toolbox.owner import Owner
+from session_runtime.trace.metrics import Family, Sample, gauge
+from session_runtime.transports.mcp.outcome import Outcome, refusal
+from session_runtime.types import LOCAL, Identity, Principal, ToolStatus
+
+MOST_KEPT_BYTES: Final = 64 * 1024 * 1024
+_NOBODY: Final = Identity()
+_STOPPED: Final = Outcome(
+    "error", "The call was stopped because the daemon stops; it may have taken effect."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Whose client it is: the principal that was let in, and whom it says it speaks for."""
+
+    principal: Principal = LOCAL
+    stated: Identity = _NOBODY
+
+    @property
+    def identity(self) -> Identity:
+        """Whom the tools are called for; raises RequestError if the principal may not act for it."""
+        return acting_for(self.principal, self.stated)
+
+    @property
+    def owner(self) -> Owner:
+        """Whose notes and folders its calls see."""
+        return Owner(self.principal.name, self.stated.user)
+
+
+class Callers:
+    """All clients together: the calls under way and what they share, over all generations.
+
+    ``resources`` are handed to handlers. Calls are refused from ``drain`` on; ``cancel`` ends what runs.
+    """
+
+    def __init__(self, generations: Generations, resources: Mapping[str, Any]) -> None:
+        self.generations = generations
+        self.resources = resources
+        self.room = Room(MOST_KEPT_BYTES)
+        self._tasks: set[asyncio.Task[Outcome]] = set()
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._draining = False
+        self._stopping: set[asyncio.Task[Outcome]] = set()
+        self._ended: Counter[ToolStatus] = Counter()
+        self._clients = 0
+
+    @property
+    def generation(self) -> Generation:
+        """The generation in force."""
+        return self.generations.current
+
+    @property
+    def running(self) -> int:
+        """How many calls are under way."""
+        return len(self._tasks)
+
+    @contextmanager
+    def client(self) -> Iterator[str]:
+        """Count one client while it is there; gives what its calls are known by."""
+        self._clients += 1
+        try:
+            yield f"mcp_{secrets.token_hex(10)}"
+        finally:
+            self._clients -= 1
+
+    def principal(self, name: str) -> Principal | None:
+        """The principal of this name as it is now; None if its key is gone, or keys are needed now."""
+        keys = self.generation.keys
+        if not keys:
+            return LOCAL if name == LOCAL.name else None
+        return next((owner for _, owner in keys.owners if owner.name == name), None)
+
+    def obstacle(self) -> str | None:
+        """Why no call can be taken now; None if one can."""
+        if self._draining:
+            return "The daemon is stopping: nothing was run. Try again later."
+        most = self.generation.settings.runtime.max_concurrent_asks
+        if self.running >= most:
+            return f"{most} calls are running, the most that are allowed: nothing was run. Try again later."
+        return None
+
+    async def run(self, name: str, call: Coroutine[Any, Any, Outcome]) -> Outcome:
+        """Make one call in a task of its own, which is cancelled once and waited for if the caller goes."""
+        task = asyncio.create_task(call, name=f"call of {name} for a client")
+        self._tasks.add(task)
+        self._idle.clear()
+        task.add_done_callback(self._ended_one)
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError:
+            task.cancel()
+            # a cancelled scope of anyio cancels again and again, but not what is shielded from it
+            with anyio.CancelScope(shield=True):
+                await asyncio.wait([task])
+            raise
+        return self.count(_STOPPED if task.cancelled() else task.result())
+
+    def count(self, outcome: Outcome) -> Outcome:
+        """Count how a call ended that a client was told the outcome of."""
+        self._ended[outcome.status] += 1
+        return outcome
+
+    def refuse(self, text: str) -> Outcome:
+        """Count and give the refusal of a call."""
+        return self.count(refusal(text))
+
+    def drain(self) -> None:
+        """Refuse calls from now on; running ones go on (REL-8)."""
+        self._draining = True
+
+    def cancel(self) -> None:
+        """End all calls that run; each tool is cancelled once."""
+        for task in self._tasks - self._stopping:
+            self._stopping.add(task)
+            task.cancel()
+
+    async def idle(self) -> None:
+        """Wait until no call is under way."""
+        await self._idle.wait()
+
+    def metrics(self) -> Iterator[Family]:
+        """The numbers of this door, with the same names and labels at any time (REL-3)."""
+        yield gauge("mcp_clients", "Clients of the MCP door that have a session.", self._clients)
+        yield gauge("mcp_calls_running", "Calls of MCP clients that are under way.", self.running)
+        yield Family(
+            "mcp_calls_total",
+            "counter",
+            "Calls of MCP clients by how they ended.",
+            tuple(
+                Sample(self._ended[status], {"status": status}) for status in get_args(ToolStatus)
+            ),
+        )
+
+    def _ended_one(self, task: asyncio.Task[Outcome]) -> None:
+        self._tasks.discard(task)
+        self._stopping.discard(task)
+        if not self._tasks:
+            self._idle.set()
