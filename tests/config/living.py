@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from session_runtime.app.reader import ConfigReader
-from session_runtime.config.live import LiveConfig, News, Touched
+from session_runtime.config.live import LiveConfig, News, Purpose, Touched
 from session_runtime.config.load import ConfigSnapshot
 from session_runtime.config.receipt import Receipt, Trigger
 from session_runtime.config.watch import Mode, Watcher
@@ -24,6 +24,7 @@ class NoteTaker:
     committed: list[ConfigSnapshot] = field(default_factory=list)
     aborted: list[ConfigSnapshot] = field(default_factory=list)
     touched: list[Touched] = field(default_factory=list)
+    purposes: list[Purpose] = field(default_factory=list)
     prepared: int = 0
     refuses: str | None = None
     gate: asyncio.Event = field(default_factory=asyncio.Event)
@@ -31,8 +32,11 @@ class NoteTaker:
     def __post_init__(self) -> None:
         self.gate.set()
 
-    async def prepare(self, snapshot: ConfigSnapshot, touched: Touched = None) -> "Note":
+    async def prepare(
+        self, snapshot: ConfigSnapshot, touched: Touched = None, purpose: Purpose = "reload"
+    ) -> "Note":
         self.touched.append(touched)
+        self.purposes.append(purpose)
         self.prepared += 1
         await self.gate.wait()
         if self.refuses is not None:

@@ -1,13 +1,16 @@
 """Editing the configuration file: checked before it is written, written as a whole, or refused."""
 
+import fcntl
 import os
 import stat
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from session_runtime.config import fingerprint
+from session_runtime.config import edit, fingerprint
+from session_runtime.config.durable import own_folder
 from session_runtime.config.edit import create, keys, open_file, plan, write
 from session_runtime.config.written import REMOVED, Difference
 from session_runtime.errors import (
@@ -133,7 +136,7 @@ def test_a_link_stays_a_link_and_the_file_behind_it_changes(editor: Editor, tmp_
 @pytest.mark.requirement("REL-6")
 def test_what_would_be_a_bad_configuration_is_not_written(editor: Editor) -> None:
     assert refused(editor, "config.invalid", ask__max_steps=0) == (
-        "config.toml:3: ask.max_steps: must be at least 1 (given: 0)"
+        "ask.max_steps: must be at least 1 (given: 0)"
     )
 
 
@@ -283,6 +286,41 @@ def test_what_somebody_else_wrote_meanwhile_is_left_alone(editor: Editor, tmp_pa
     assert editor.read() == "[ask]\nmax_steps = 9\n"
 
 
+@pytest.mark.parametrize(
+    ("fails", "code", "text"),
+    [("write", "config.not_written", TEXT), ("folder", "config.not_confirmed", NEW)],
+)
+def test_what_the_disk_does_not_take_is_told_with_what_the_file_says_now(
+    editor: Editor, monkeypatch: pytest.MonkeyPatch, fails: str, code: str, text: str
+) -> None:
+    works = os.fsync
+
+    def full(descriptor: int) -> None:
+        is_folder = stat.S_ISDIR(os.fstat(descriptor).st_mode)
+        if is_folder is (fails == "folder"):
+            raise OSError(28, "No space left on device")
+        works(descriptor)
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(TransientError, match="No space left on device") as caught:
+        editor.set(ask__max_steps=2)
+    assert (caught.value.code, editor.read()) == (code, text)
+
+
+def test_a_folder_that_somebody_keeps_locked_is_told(
+    editor: Editor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(edit, "own_folder", partial(own_folder, wait_s=0.01))
+    other = os.open(editor.path.parent, os.O_RDONLY)
+    try:
+        fcntl.flock(other, fcntl.LOCK_SH)
+        with pytest.raises(TransientError, match="is locked by another process") as caught:
+            editor.set(ask__max_steps=2)
+    finally:
+        os.close(other)
+    assert (caught.value.code, editor.read()) == ("config.locked", TEXT)
+
+
 def test_a_link_that_leads_elsewhere_meanwhile_is_noticed(editor: Editor, tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name).write_text(TEXT)
@@ -325,7 +363,7 @@ def test_a_failure_while_writing_leaves_the_file_and_nothing_else(editor: Editor
             raise OSError(28, "No space left on device")
 
     edit = plan(open_file(editor.path), keys({"ask.max_steps": 2}), editor.check)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(TransientError, match="No space left"):
         write(edit, full)
     assert [path.name for path in editor.path.parent.iterdir()] == ["config.toml"]
     assert editor.read() == TEXT

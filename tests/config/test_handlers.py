@@ -136,3 +136,15 @@ def test_what_is_found_without_fault_can_be_split_and_written_again(text: str) -
         assert str(path) == text
         assert path.module
         assert path.function
+
+
+@pytest.mark.requirement("REG-6")
+def test_a_fault_of_an_entry_names_what_a_variable_gives(read: Reader) -> None:
+    [told] = read.problems(
+        '[handlers.entries.a]\nimport = "a.b:c"\ndescription = "d"\n',
+        env={"SESSION_RUNTIME__HANDLERS__ENTRIES__A__SCHEMA": "a.json"},
+    )
+    assert told.startswith("config.toml:1: handlers.entries.a: has a schema, whose file says ")
+    assert told.endswith(
+        "runtime (schema is given by env SESSION_RUNTIME__HANDLERS__ENTRIES__A__SCHEMA)"
+    )

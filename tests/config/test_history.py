@@ -1,5 +1,6 @@
 """The configurations that worked: kept in order, without secrets, and whole whatever happens."""
 
+import os
 import stat
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -155,3 +156,22 @@ def test_a_kill_at_any_step_leaves_whole_entries_and_the_next_one_cleans_up(tmp_
         names = sorted(path.name for path in (case).iterdir())
         assert names == [f"{numbers[0] + 1 - back:06}.toml" for back in (2, 1, 0)]
     assert seen == {(3, 2, 1), (4, 3, 2, 1), (4, 3, 2)}
+
+
+@pytest.mark.requirement("REL-6")
+@pytest.mark.parametrize("folders", [False, True])
+def test_an_entry_that_may_not_outlive_a_crash_is_told(
+    history: History, monkeypatch: pytest.MonkeyPatch, folders: bool
+) -> None:
+    history.add(steps(1), "d1", AT)
+    works = os.fsync
+
+    def broken(descriptor: int) -> None:
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode) is folders:
+            raise OSError(5, "Input/output error")
+        works(descriptor)
+
+    monkeypatch.setattr(os, "fsync", broken)
+    with pytest.raises(OSError, match="Input/output error"):
+        history.add(steps(2), "d2", AT)
+    assert [entry.number for entry in history.entries()] == ([2, 1] if folders else [1])

@@ -19,7 +19,7 @@ EXAMPLES = {
     "files.roots.shared",
     "mcp.servers.files",
 }
-UNSET = {"ask.default_model", "ask.prompt_file", "trace.path"}
+UNSET = {"ask.default_model", "ask.prompt_file", "audit.path", "trace.path"}
 
 
 @pytest.mark.requirement("CFG-6")
@@ -46,9 +46,10 @@ def test_every_key_is_on_the_page_with_the_moment_it_acts() -> None:
 
 
 @pytest.mark.requirement("CFG-6")
-def test_only_logging_and_limits_of_the_daemon_act_at_once() -> None:
+def test_only_logging_doors_and_limits_of_the_daemon_act_at_once() -> None:
     at_once = {".".join(path) for path, leaf in leaves(()) if leaf.acts == "now"}
     assert at_once == {
+        "http.mcp",
         "log.level",
         "log.format",
         "runtime.max_concurrent_asks",

@@ -43,6 +43,15 @@ def test_faults_of_places_are_told_with_where_they_were_given(read: Reader) -> N
     assert problem.startswith("env SESSION_RUNTIME__RUNTIME__STATE_DIR: runtime.state_dir: ")
 
 
+@pytest.mark.requirement("CFG-1")
+def test_a_folder_of_the_audit_log_that_cannot_be_made_is_refused(read: Reader) -> None:
+    file = read.file("taken", "")
+    assert read.problems('[audit]\npath = "taken"\n') == [
+        f"config.toml:2: audit.path: {file} is a file: name a folder"
+    ]
+    assert not read('[audit]\nenabled = false\npath = "taken"\n').settings.audit.enabled
+
+
 def test_a_trace_that_is_off_may_have_any_path(read: Reader) -> None:
     assert not read('[trace]\nenabled = false\npath = "."\n').settings.trace.enabled
 

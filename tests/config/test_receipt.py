@@ -3,7 +3,7 @@
 import pytest
 
 from session_runtime.config.changes import Change
-from session_runtime.config.receipt import Receipt
+from session_runtime.config.receipt import Receipt, Receipts
 
 
 def receipt(*, changes: tuple[Change, ...] = (), waiting: tuple[Change, ...] = ()) -> Receipt:
@@ -49,3 +49,14 @@ def test_the_log_cuts_long_values_and_keeps_them_on_one_line(long: object) -> No
     key, old, arrow, new = edited.summary().partition("): ")[2].split(" ")
     assert (key, old, arrow) == ("ask.system_prompt:", f'"{"x" * 58}"', "->")
     assert (len(new), new[-1]) == (60, "…")
+
+
+def test_a_receipt_is_told_the_entry_that_keeps_what_it_put_into_force() -> None:
+    receipts = Receipts()
+    for number, verdict in ((1, "applied"), (2, "unchanged")):
+        receipts.add(Receipt(number, 1.0, "start", verdict, "d", 1, 0.0))  # type: ignore[arg-type]
+    receipts.kept_as(1, 7)
+    receipts.kept_as(99, 8)
+    assert [each.entry for each in receipts.newest()] == [None, 7]
+    assert receipts.applied == receipts.newest()[1]
+    assert receipts.newest()[1].to_json()["entry"] == 7

@@ -256,3 +256,9 @@ def test_what_cannot_be_changed_alone_is_refused() -> None:
 def test_marks_of_the_layouts_are_found_again() -> None:
     path = parse_dotted('models."b.1".model')
     assert lines_beside(f"x = 1 # {mark(path)}\n", {}) == [f"x = 1 # {mark(path)}"]
+
+
+@pytest.mark.parametrize("text", ["[ask]\nmax_steps = 1\n", "# mine\n", "", "[ask]\n\n# more\n"])
+def test_a_section_that_comes_and_goes_leaves_no_gap(text: str) -> None:
+    path, table = ("models", "main"), {"wire": "offline", "model": "m"}
+    assert rewritten(rewritten(text, {path: table}), {path: REMOVED}) == text

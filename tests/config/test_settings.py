@@ -74,6 +74,7 @@ OTHER_DEFAULTS = {
     "search.enums": 0.8,
     "access.default": "allow",
     "access.destructive": "confirm",
+    "access.confirm_ttl_s": 600.0,
     "notices.mode": "none",
     "files.max_read_bytes": 1024 * 1024,
     "files.max_write_bytes": 1024 * 1024,
@@ -93,10 +94,16 @@ OTHER_DEFAULTS = {
     "http.host": "127.0.0.1",
     "http.port": 8040,
     "http.max_body_bytes": 10 * 1024 * 1024,
+    "http.mcp": False,
     "trace.enabled": True,
     "trace.max_bytes": 64 * 1024 * 1024,
     "trace.keep": 5,
     "trace.content": False,
+    "audit.enabled": True,
+    "audit.path": None,
+    "audit.max_bytes": 64 * 1024 * 1024,
+    "audit.keep": 30,
+    "audit.on_error": "refuse_destructive",
 }
 
 

@@ -2,6 +2,9 @@
 
 import asyncio
 import os
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -159,15 +162,66 @@ async def test_what_is_watched_only_since_an_edit_is_looked_at_at_once(tmp_path:
 
 
 async def test_a_fault_deep_in_groups_is_told_as_it_is(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    (tmp_path / "tools").mkdir()
-    (tmp_path / "tools" / os.fsdecode(b"notes-\xe9.txt")).write_text("not UTF-8")
+    def broken(*paths: Path, **options: object) -> object:
+        fault = OSError(28, "no space left for watches")
+        raise ExceptionGroup("outer", [ExceptionGroup("inner", [fault])])
+
+    monkeypatch.setattr(watch, "awatch", broken)
     file = tmp_path / "config.toml"
-    file.write_text(results(1, f"[handlers]\npaths = ['{tmp_path / 'tools'}']\n"))
+    file.write_text(results(1))
+    async with living(file, mode="events", recheck_s=0.001) as place:
+        async with asyncio.timeout(20):
+            while not place.watcher.status()["restarts"]:
+                await looked_again(place)
+        assert place.watcher.status()["failure"] == "OSError: [Errno 28] no space left for watches"
+    assert "Group" not in caplog.text
+
+
+async def test_names_that_are_not_utf_8_do_not_end_the_watching(tmp_path: Path) -> None:
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / os.fsdecode(b"notes-\xe9.txt")).write_text("not UTF-8")
+    file = tmp_path / "config.toml"
+    file.write_text(results(1, f"[handlers]\npaths = ['{tools}']\n"))
     async with living(file, mode="events", recheck_s=0.05) as place:
-        (tmp_path / "tools" / os.fsdecode(b"more-\xe9.txt")).write_text("not UTF-8")
-        file.write_text(results(2, f"[handlers]\npaths = ['{tmp_path / 'tools'}']\n"))
+        (tools / os.fsdecode(b"more-\xe9.txt")).write_text("not UTF-8")
+        file.write_text(results(2, f"[handlers]\npaths = ['{tools}']\n"))
         await place.live.in_force(2)
-        assert "ExceptionGroup" not in str(place.watcher.status()["failure"])
-    assert "TaskGroup" not in caplog.text
+
+
+async def test_a_process_without_open_files_calls_no_file_unreadable_and_looks_again(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "config.toml"
+    (tmp_path / "tools" / "a").mkdir(parents=True)
+    file.write_text(results(1, "[handlers]\npaths = ['tools']\n"))
+    async with living(file, mode="polling", recheck_s=0.01) as place:
+        await looked_again(place)
+        with no_open_files_left():
+            async with asyncio.timeout(20):
+                while not place.watcher.status()["restarts"]:  # noqa: ASYNC110 - no event tells it
+                    await asyncio.sleep(0)
+        file.write_text(results(2, "[handlers]\npaths = ['tools']\n"))
+        await place.live.in_force(2)
+        assert [each.verdict for each in place.live.receipts.newest()] == ["applied", "applied"]
+
+
+@contextmanager
+def no_open_files_left() -> Iterator[None]:
+    """Let this process open nothing more; what is open stays usable."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    probe = os.open("/dev/null", os.O_RDONLY)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (probe, limits[1]))
+    os.close(probe)
+    taken: list[int] = []
+    try:
+        with suppress(OSError):
+            while True:
+                taken.append(os.open("/dev/null", os.O_RDONLY))
+        yield
+    finally:
+        for each in taken:
+            os.close(each)
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)

@@ -72,8 +72,8 @@ def test_the_module_of_an_entry_is_read_and_not_imported(site: Path) -> None:
         "alone": [f"{site / 'alone.py'} line 1: SyntaxError: invalid syntax"],
         "acme.shop": [f"{site / 'acme/shop.py'} line 1: SyntaxError: '(' was never closed"],
         "acme.deep": [f"{site / 'acme/deep/__init__.py'} line 1: SyntaxError: unmatched ')'"],
-        "acme.good": [],
-        "acme.unseen": [],
+        "acme.good": [f"{site / 'acme/good.py'} has no f"],
+        "acme.unseen": ["there is no module acme.unseen"],
         "math": [],
         "os.path": [],
     }
@@ -85,3 +85,35 @@ def test_a_module_that_nobody_installed_is_told() -> None:
     assert list(code_faults(ImportPath("no_such_package.shop", "f"))) == [
         "there is no module no_such_package: install it where the daemon runs"
     ]
+
+
+@pytest.mark.requirement("REG-6")
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("def f(args, context):\n    pass\n", True),
+        ("async def f(args, context):\n    pass\n", True),
+        ("class f:\n    pass\n", True),
+        ("f = g = print\n", True),
+        ("(e, f), *h = [(1, 2)]\n", True),
+        ("f: object = print\n", True),
+        ("from os import path as f\n", True),
+        ("import f.g\n", True),
+        ("try:\n    from a import f\nexcept ImportError:\n    pass\n", True),
+        ("if (f := 1):\n    pass\n", True),
+        ("from elsewhere import *\n", True),
+        ("def __getattr__(name):\n    return print\n", True),
+        ("globals()['f'] = print\n", True),
+        ("f.g = 1\n", False),
+        ("def other():\n    def f():\n        pass\n    f = 1\n", False),
+        ("class Other:\n    f = 1\n", False),
+        ("F = 1\n", False),
+        ("from a import f as g\n", False),
+    ],
+)
+def test_a_function_that_its_module_does_not_have_is_told(
+    site: Path, text: str, found: bool
+) -> None:
+    (site / "alone.py").write_text(text)
+    expected = [] if found else [f"{site / 'alone.py'} has no f"]
+    assert list(code_faults(ImportPath("alone", "f"))) == expected

@@ -100,3 +100,27 @@ def test_looking_at_what_was_touched_finds_what_looking_at_everything_does(
         touched = frozenset(str(root.joinpath(*name.split("."))) for _, name in edits)
         partly, fully = rescan(root, partly, touched), rescan(root, fully)
         assert told(partly) == told(fully)
+
+
+@pytest.mark.parametrize("part", ["tool", "group", "file"])
+def test_what_lies_behind_a_link_is_looked_at_whatever_was_touched(
+    tmp_path: Path, part: str
+) -> None:
+    root = tmp_path / "tools"
+    hidden = write_handler(root / "_hidden", "group.a")
+    if part == "tool":
+        (root / "a").symlink_to(hidden)
+    elif part == "group":
+        (root / "group").symlink_to(hidden.parent)
+    else:
+        (root / "a").mkdir()
+        (root / "a" / "config.json").write_text((hidden / "config.json").read_text())
+        (root / "a" / "handler.py").symlink_to(hidden / "handler.py")
+    if part != "group":
+        (hidden / "config.json").write_text(manifest("a"))
+        shutil.copy(hidden / "config.json", root / "a" / "config.json") if part == "file" else None
+    before = rescan(root)
+    (hidden / "handler.py").write_text("def execute(args, context):\n    return 'new'\n")
+    found = rescan(root, before, frozenset({str(hidden / "handler.py")}))
+    assert [tool.code for tool in found.tools] != [tool.code for tool in before.tools]
+    assert told(found) == told(rescan(root))

@@ -334,3 +334,11 @@ def test_a_root_whose_name_is_no_text_can_be_scanned(root: Path) -> None:
     odd = Path(os.fsdecode(os.fsencode(root) + b"\xff"))
     root.rename(odd)
     assert names(scan_of(odd)) == ["good"]
+
+
+def test_the_folder_of_the_bundled_tools_is_no_folder_of_others(tmp_path: Path) -> None:
+    write_handler(tmp_path / "bundled", "a")
+    (tmp_path / "link").symlink_to("bundled")
+    for path in (tmp_path / "bundled", tmp_path / "link"):
+        with pytest.raises(ConfigError, match="holds the tools that come with session-runtime"):
+            scan(HandlersSettings(paths=(path,)), tmp_path / "bundled")

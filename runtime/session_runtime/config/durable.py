@@ -3,11 +3,13 @@
 What may be replaced, and by what, is decided in ``edit`` and ``history``.
 """
 
+import errno
 import fcntl
 import os
 import re
 import secrets
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -19,6 +21,9 @@ Step = Callable[[str], None]
 _LEFTOVER: Final = re.compile(r"\..+\.[0-9a-f]{16}\.new")
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _BLOCK_BYTES: Final = 4096
+_WAIT_S: Final = 2.0
+_AGAIN_S: Final = 0.01
+_LOCKED_BY_ANOTHER: Final = frozenset({errno.EWOULDBLOCK, errno.EACCES})
 _RIGHTS: Final = 0o7777
 
 
@@ -27,16 +32,35 @@ def no_step(name: str) -> None:
     del name
 
 
+class UnconfirmedError(OSError):
+    """The file was replaced, but not confirmed to be on the disk: a crash of the machine may undo it."""
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder that only its owner may enter, with those above it, and see them on the disk.
+
+    One that is there stays as it is. Raises OSError.
+    """
+    new = [each for each in (folder, *folder.parents) if not each.exists()]
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for each in reversed(new):
+        handle = os.open(each.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
 @contextmanager
-def own_folder(folder: Path) -> Iterator[int]:
+def own_folder(folder: Path, wait_s: float = _WAIT_S) -> Iterator[int]:
     """Keep other writers of this module out of a folder, and give a handle of it.
 
-    What writers left that were killed is removed. Raises OSError.
+    What writers left that were killed is removed. Raises OSError; TimeoutError if somebody else keeps
+    the folder for longer than ``wait_s`` seconds, which everybody can who may read it.
     """
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        with suppress(OSError):  # some network file systems lock no folders
-            fcntl.flock(handle, fcntl.LOCK_EX)
+        _lock(folder, handle, time.monotonic() + wait_s)
         for name in (path.name for path in folder.iterdir()):
             if _LEFTOVER.fullmatch(name):
                 with suppress(FileNotFoundError):
@@ -46,13 +70,29 @@ def own_folder(folder: Path) -> Iterator[int]:
         os.close(handle)
 
 
+def _lock(folder: Path, handle: int, deadline: float) -> None:
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno not in _LOCKED_BY_ANOTHER:
+                return  # some network file systems lock no folders
+            if time.monotonic() >= deadline:
+                reason = "another process keeps this folder locked"
+                raise TimeoutError(errno.ETIMEDOUT, reason, str(folder)) from None
+            time.sleep(_AGAIN_S)
+        else:
+            return
+
+
 def replace_file(
     folder: int, name: str, content: bytes, *, like: Path | None = None, step: Step = no_step
 ) -> None:
     """Write ``content`` under a passing name and rename it to ``name`` once it is on the disk.
 
     The new file belongs to whom ``like`` belongs to, with the same rights; without one, nobody else
-    may read it. Raises OSError with nothing changed; PermissionError if the owner cannot be kept.
+    may read it. Raises OSError with nothing changed, PermissionError if the owner cannot be kept; but
+    UnconfirmedError once the new file is in its place.
     """
     passing = f".{name}.{secrets.token_hex(8)}.new"
     try:
@@ -73,7 +113,10 @@ def replace_file(
             os.unlink(passing, dir_fd=folder)
         raise
     step("renamed")
-    os.fsync(folder)
+    try:
+        os.fsync(folder)
+    except OSError as error:
+        raise UnconfirmedError(error.errno, error.strerror, name) from error
     step("done")
 
 
@@ -82,6 +125,15 @@ def _take_after(descriptor: int, like: Path) -> None:
     os.fchown(descriptor, status.st_uid, status.st_gid)
     os.fchmod(descriptor, status.st_mode & _RIGHTS)
     if sys.platform == "linux":
-        for name in os.listxattr(like):  # access lists among them
-            with suppress(OSError):
-                os.setxattr(descriptor, name, os.getxattr(like, name))
+        _take_attributes(descriptor, like)
+
+
+def _take_attributes(descriptor: int, like: Path) -> None:
+    """Copy extended attributes, access lists among them, where the file system has any."""
+    try:
+        names = os.listxattr(like)
+    except OSError:
+        return
+    for name in names:
+        with suppress(OSError):
+            os.setxattr(descriptor, name, os.getxattr(like, name))

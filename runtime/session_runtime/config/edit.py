@@ -6,18 +6,24 @@ How the text changes is decided in ``rewrite``; what a good configuration is, in
 import errno
 import os
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from session_runtime.config.durable import Step, no_step, own_folder, replace_file
+from session_runtime.config.durable import (
+    Step,
+    UnconfirmedError,
+    no_step,
+    own_folder,
+    replace_file,
+)
 from session_runtime.config.fingerprint import is_mount_point
 from session_runtime.config.json_value import MAX_DEPTH
 from session_runtime.config.keys import KeyPath, dotted, nearest, parse_dotted
-from session_runtime.config.origin import Origin
+from session_runtime.config.origin import EXPLICIT, Origin
 from session_runtime.config.rewrite import rewritten
-from session_runtime.config.shape import NOTICES, OLD_NOTICES, leaves, node_at
+from session_runtime.config.shape import NOTICES, OLD_NOTICES, Leaf, Names, leaves, node_at
 from session_runtime.config.snapshot import ConfigSnapshot
 from session_runtime.config.sources import parse_toml, read_at
 from session_runtime.config.written import REMOVED, Difference, differences, edited_keys, keys_of
@@ -33,7 +39,6 @@ Check = Callable[[bytes], ConfigSnapshot]
 """Reads the configuration as it would be with this content in its file; raises ConfigError."""
 
 _ANY_WRITE: Final = 0o222
-_GIVEN: Final = Origin("explicit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +65,17 @@ class ConfigFile:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """An edit that would make a good configuration; ``write`` puts it into the file.
+    """What a file would say after an edit; ``write`` puts it there.
 
-    ``warnings`` are those of the configuration that it makes.
+    ``touched`` are the keys that were given and all that differ; ``warnings`` are those of the
+    configuration that it makes, once that was judged.
     """
 
     file: ConfigFile
     content: bytes
-    differences: tuple[Difference, ...]
-    warnings: tuple[Problem, ...]
+    differences: tuple[Difference, ...] = ()
+    touched: tuple[KeyPath, ...] = ()
+    warnings: tuple[Problem, ...] = ()
 
     @property
     def changes_nothing(self) -> bool:
@@ -120,19 +127,47 @@ def plan(file: ConfigFile, changes: Mapping[KeyPath, object], check: Check) -> E
     not exist or has no effect as another source gives it too (CFG-3b), PermanentError if the text
     cannot be changed.
     """
+    return judged(draft(file, changes), check)
+
+
+def draft(file: ConfigFile, changes: Mapping[KeyPath, object]) -> Edit:
+    """Work out what the file would say; whether that can be used is for others to judge.
+
+    Raises as ``plan``, but for what only reading the configuration can tell.
+    """
     data = file.data
     for path, value in changes.items():
         _expect_toml(path, (*path, value), MAX_DEPTH)
         _expect_key(path, value, data)
     text = (file.content or b"").decode("utf-8")
     content = rewritten(text, changes).encode("utf-8")
-    after = check(content)
     new = ConfigFile(file.name, file.place, content).data
-    touched = [*changes, *edited_keys(data, new)]
-    gone = [path for path in touched if path not in keys_of(new)]
-    before = _checked(check, file.content) if gone else None
-    _expect_effect(touched, after, before)
-    return Edit(file, content, differences(data, new), after.warnings)
+    touched = dict.fromkeys((*changes, *edited_keys(data, new)))
+    return Edit(file, content, differences(data, new), tuple(touched))
+
+
+def judged(edit: Edit, check: Check) -> Edit:
+    """See that an edit makes a good configuration, and that nothing keeps it from having an effect.
+
+    Raises ConfigError and RequestError as ``plan``.
+    """
+    try:
+        after = check(edit.content)
+    except ConfigError as error:
+        raise ConfigError(unplaced(error.problems, edit)) from None
+    given = keys_of(ConfigFile(edit.file.name, edit.file.place, edit.content).data)
+    gone = any(path not in given for path in edit.touched)
+    before = _checked(check, edit.file.content) if gone else None
+    _expect_effect(edit.touched, after, before)
+    return replace(edit, warnings=after.warnings)
+
+
+def unplaced(problems: Iterable[Problem], edit: Edit) -> Iterator[Problem]:
+    """Leave out where a key stands that was given with the edit: in no file yet."""
+    given = {dotted(path) for path in edit.touched}
+    for problem in problems:
+        stands_in_file = problem.key in given and problem.line is not None
+        yield replace(problem, source="", line=None) if stands_in_file else problem
 
 
 def _expect_toml(path: KeyPath, value: object, depth: int) -> None:
@@ -152,7 +187,10 @@ def _expect_toml(path: KeyPath, value: object, depth: int) -> None:
 
 
 def _expect_key(path: KeyPath, value: object, data: Mapping[str, object]) -> None:
-    if node_at(path) is not None:
+    node = node_at(path)
+    if node is not None:
+        if value is not REMOVED and not isinstance(node, Leaf) and not isinstance(value, Mapping):
+            raise RequestError(f"{dotted(path)} is a section: {name_a_key(path)}")
         return
     if value is not REMOVED:
         faults = [f"{fault.key}: {fault.message}" for fault in _unknown(path, value)]
@@ -164,11 +202,19 @@ def _expect_key(path: KeyPath, value: object, data: Mapping[str, object]) -> Non
         raise RequestError(f"no such key: {dotted(path)}{hint}", code="config.unknown_key")
 
 
+def name_a_key(path: KeyPath) -> str:
+    """Say how to name a key of a section."""
+    entries = [(*path, "NAME")] if isinstance(node_at(path), Names) else [path]
+    keys_inside = (key for key, _ in leaves(entries) if key[: len(path)] == path)
+    inside = next(map(dotted, keys_inside), None)
+    return "name a key in it" if inside is None else f"name a key in it, such as {inside}"
+
+
 def _unknown(path: KeyPath, value: object) -> Sequence[Problem]:
     """Say of the first part that is not known what may have been meant."""
     while node_at(path[:-1]) is None:
         path, value = path[:-1], {path[-1]: value}
-    return read_at(path, value, _GIVEN).problems
+    return read_at(path, value, EXPLICIT).problems
 
 
 def _checked(check: Check, content: bytes | None) -> ConfigSnapshot | None:
@@ -188,8 +234,12 @@ def _expect_effect(
         if winner is not None:
             faults.append(f"{dotted(path)}: no effect: shadowed by {winner}")
     if faults:
-        message = f"{'; '.join(faults)}; change it there, or leave it out there first"
-        raise RequestError(message, code="config.shadowed")
+        raise shadowed(faults, "change it there, or leave it out there first")
+
+
+def shadowed(faults: Iterable[str], way_out: str) -> RequestError:
+    """Make the error of an edit that has no effect."""
+    return RequestError(f"{'; '.join(faults)}; {way_out}", code="config.shadowed")
 
 
 def _winner(snapshot: ConfigSnapshot, path: KeyPath) -> Origin | None:
@@ -204,9 +254,10 @@ def create(path: Path, content: str, step: Step = no_step) -> Path:
     file = open_file(path, may_be_absent=True)
     if file.content is not None:
         raise RequestError(
-            f"{file.place} exists and is left as it is: name another file", code="config.exists"
+            f"{file.place} exists and is left as it is: name another file by --config FILE",
+            code="config.exists",
         )
-    write(Edit(file, content.encode("utf-8"), (), ()), step)
+    write(Edit(file, content.encode("utf-8")), step)
     return file.place
 
 
@@ -214,7 +265,8 @@ def write(edit: Edit, step: Step = no_step) -> None:
     """Put an edit into the file, all of it or nothing; owner, rights and links to it stay.
 
     Raises PermanentError if the file cannot be replaced, TransientError if it was changed since it was
-    read. What changes nothing is not written.
+    read, or the disk does not take it; after ``config.not_confirmed`` the file holds the edit. What
+    changes nothing is not written.
     """
     if edit.changes_nothing:
         return
@@ -232,9 +284,7 @@ def write(edit: Edit, step: Step = no_step) -> None:
             like = place if before is not None else None
             replace_file(folder, place.name, edit.content, like=like, step=step)
     except OSError as error:
-        if (refusal := _refusal(place, error)) is not None:
-            raise refusal from error
-        raise
+        raise _refusal(place, error) from error
 
 
 def expect_writable(place: Path) -> None:
@@ -250,14 +300,30 @@ def expect_writable(place: Path) -> None:
         raise _irreplaceable(f"{place} has another name, a hard link")
 
 
-def _refusal(place: Path, error: OSError) -> PermanentError | None:
+def _refusal(place: Path, error: OSError) -> PermanentError | TransientError:
     match error.errno:
+        case _ if isinstance(error, UnconfirmedError):
+            return TransientError(
+                f"{place} holds the edit, but the disk did not confirm it ({error.strerror}): it may be"
+                " lost if the machine crashes",
+                code="config.not_confirmed",
+            )
         case errno.EROFS | errno.EACCES | errno.EPERM:
             return _read_only(f"{place} cannot be replaced ({error.strerror})")
         case errno.EBUSY:
             return _irreplaceable(f"{place} is itself a mount point")
+        case errno.ETIMEDOUT:
+            return TransientError(
+                f"{place.parent} is locked by another process for too long, and nothing was changed:"
+                " try again, and see who keeps the lock (lslocks)",
+                code="config.locked",
+            )
         case _:
-            return None
+            reason = error.strerror or error
+            return TransientError(
+                f"{place} could not be written, and is left as it is: {reason}",
+                code="config.not_written",
+            )
 
 
 def _read_only(what: str) -> PermanentError:

@@ -16,7 +16,7 @@ from session_runtime.config.http import KEY_SHAPE
 from session_runtime.config.keys import KeyPath, dotted, nearest, sounds_secret
 from session_runtime.config.origin import MASK, Candidates, Origin
 from session_runtime.config.section import UNSHOWN
-from session_runtime.config.shape import Branch, Leaf, leaf_at, leaves, node_at
+from session_runtime.config.shape import Branch, Leaf, Names, leaf_at, leaves, node_at
 from session_runtime.errors import Problem
 
 _LONGEST_VALUE = 60
@@ -51,7 +51,20 @@ def problems_of(
             message = rule if hidden else _with_given(rule, given.value, path, position)
             yield place(path).problem(dotted(given.key), message)
         else:
-            yield place(path).problem(dotted(path), rule)
+            yield place(path).problem(dotted(path), f"{rule}{_given_elsewhere(path, candidates)}")
+
+
+def _given_elsewhere(entry: KeyPath, candidates: Candidates) -> str:
+    """Name what of an entry does not stand in the file where its fault is told."""
+    if not isinstance(node_at(entry[:-1]), Names):
+        return ""
+    given = (
+        f"{path[-1]} is given by {origin}"
+        for path, (candidate, *_) in candidates.items()
+        if path[:-1] == entry and (origin := candidate.origin).kind not in ("config", "default")
+    )
+    told = ", ".join(given)
+    return f" ({told})" if told else ""
 
 
 def _path_of(loc: tuple[int | str, ...], candidates: Candidates) -> tuple[KeyPath, int | None]:

@@ -19,6 +19,9 @@ _IGNORED: Final = frozenset({"__pycache__"})
 _COUNTING: Final = (".py", ".json")
 _ABSENT: Final = "absent"
 
+EXHAUSTED: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+"""Errors that tell of this process or system: it has no more files or memory to look at anything."""
+
 
 @dataclass(frozen=True, slots=True)
 class Watched:
@@ -69,6 +72,8 @@ def _named_files(settings: Settings) -> Iterator[Path]:
 
 def fingerprint(watched: Watched, trees: str | None = None) -> Fingerprint:
     """Look at everything now; blocks for as long as reading takes.
+
+    Raises OSError if this process cannot look at all, as it has no more open files or memory.
 
     ``trees`` is what an earlier look found of the folders of tools, if they are not to be looked at.
     """
@@ -160,9 +165,16 @@ def _of_file(file: Path) -> str:
     except FileNotFoundError:
         return _ABSENT
     except OSError as error:
-        return f"unreadable: {error.errno}"
+        return _unreadable(error)
     digest = hashlib.blake2b(content, digest_size=16).hexdigest()
     return f"{digest}:{fact.st_ino}:{fact.st_mtime_ns}"
+
+
+def _unreadable(error: OSError) -> str:
+    """What stands for something that cannot be read; raises what says nothing about it."""
+    if error.errno in EXHAUSTED:
+        raise error
+    return f"unreadable: {error.errno}"
 
 
 def _content(file: Path) -> tuple[bytes, os.stat_result]:
@@ -190,7 +202,7 @@ def _lines(folder: str, depth: int = 0) -> Iterator[bytes]:
         with os.scandir(folder) as entries:
             found = sorted(entries, key=lambda entry: entry.name)
     except OSError as error:
-        yield f"unreadable: {error.errno}".encode()
+        yield _unreadable(error).encode()
         return
     for entry in found:
         if entry.name in _IGNORED or entry.name.startswith("."):
@@ -205,4 +217,4 @@ def _lines(folder: str, depth: int = 0) -> Iterator[bytes]:
                 yield os.fsencode(entry.path)
                 yield f"{fact.st_ino}:{fact.st_size}:{fact.st_mtime_ns}:{fact.st_ctime_ns}".encode()
         except OSError as error:
-            yield f"unreadable: {error.errno}".encode()
+            yield _unreadable(error).encode()

@@ -14,7 +14,7 @@ from typing import Final
 
 import tomli_w
 
-from session_runtime.config.durable import Step, no_step, own_folder, replace_file
+from session_runtime.config.durable import Step, make_folder, no_step, own_folder, replace_file
 from session_runtime.config.written import Difference, alike, differences, masked
 from session_runtime.errors import ConfigError, Problem, RequestError
 
@@ -56,7 +56,7 @@ class History:
         on the disk; a kill at any moment leaves the entries before readable. Raises OSError.
         """
         content = masked(data)
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(self._folder)
         with own_folder(self._folder) as folder:
             numbers = self._numbers()
             newest = numbers[0] if numbers else 0

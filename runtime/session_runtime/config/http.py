@@ -3,6 +3,7 @@
 What a key's owner may do is decided in ``registry``.
 """
 
+import importlib.util
 import ipaddress
 import re
 from collections.abc import Mapping
@@ -77,6 +78,22 @@ class HttpSettings(Section):
     max_body_bytes: Count = key(
         10 * _MIB, "The largest request body that is read, in bytes.", acts="restart"
     )
+
+    mcp: bool = key(
+        False,
+        "Whether /mcp offers the tools to MCP clients, to each of them what it may use; needs the extra"
+        " session-runtime[mcp].",
+        acts="now",
+    )
+
+    @field_validator("mcp")
+    @classmethod
+    def _sdk_is_there(cls, mcp: bool) -> bool:
+        if mcp and importlib.util.find_spec("mcp") is None:
+            raise ValueError(
+                "needs the MCP SDK, which is not installed: pip install 'session-runtime[mcp]'"
+            )
+        return mcp
 
     @field_validator("keys")
     @classmethod

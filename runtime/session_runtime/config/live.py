@@ -6,10 +6,10 @@ Every attempt leaves a receipt (REL-3). When to make one is decided by ``watch``
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Final, Protocol, TypeVar
+from typing import Final, Literal, Protocol, TypeVar
 
 from session_runtime.config.changes import Change, changes
 from session_runtime.config.load import ConfigSnapshot
@@ -23,6 +23,12 @@ _log: Final = logging.getLogger(__name__)
 
 
 Touched = frozenset[str] | None
+
+Acted = Callable[[ConfigSnapshot, Receipt], asyncio.Future[int | None] | None]
+
+Purpose = Literal["reload", "trial", "refresh"]
+"""A ``trial`` is never committed: no command is started for it and no server connected to. A ``refresh``
+is for what changes by itself: of the configuration and what it names nothing is read again."""
 
 
 class Prepared(Protocol):
@@ -59,7 +65,9 @@ P = TypeVar("P", bound=Prepared, covariant=True)
 class Builder(Protocol[P]):
     """Builds from a snapshot; ``prepare`` raises ConfigError and leaves nothing open when it does."""
 
-    async def prepare(self, snapshot: ConfigSnapshot, touched: Touched = None) -> P:
+    async def prepare(
+        self, snapshot: ConfigSnapshot, touched: Touched = None, purpose: Purpose = "reload"
+    ) -> P:
         """Open and check everything that the snapshot asks for.
 
         Below the folders of tools only ``touched`` paths can differ from what is in force; None: any.
@@ -97,14 +105,15 @@ class LiveConfig:
     """The one that changes what is in force, one attempt after the other.
 
     ``acted`` is called with each snapshot that comes into force, for what acts at once, and its
-    receipt, to keep what worked; ``told`` with every receipt. Neither may raise.
+    receipt, to keep what worked: it gives the number of the entry to come, if it is kept. ``told`` is
+    called with every receipt. Neither may raise.
     """
 
     def __init__(
         self,
         read: Reader,
         builder: Builder[Prepared],
-        acted: Callable[[ConfigSnapshot, Receipt], None] = lambda *_: None,
+        acted: Acted = lambda *_: None,
         told: Callable[[Receipt], None] = lambda _: None,
     ) -> None:
         self._read = read
@@ -113,10 +122,12 @@ class LiveConfig:
         self._tell = told
         self._in_turn = asyncio.Lock()
         self._next: asyncio.Task[Receipt] | None = None
+        self._refresh: asyncio.Task[Receipt] | None = None
         self._under_way: set[asyncio.Task[Receipt]] = set()
         self._now_in_force: _InForce | None = None
         self._touched: Touched = frozenset()
         self._attempts = 0
+        self._rejected: Receipt | None = None
         self._rejected_since: float | None = None
         self.receipts = Receipts()
 
@@ -137,9 +148,8 @@ class LiveConfig:
 
     @property
     def rejected(self) -> Receipt | None:
-        """The last attempt, if it was rejected."""
-        last = self.receipts.last
-        return None if last is None or last.good else last
+        """The last attempt that read the sources, if it was rejected."""
+        return self._rejected
 
     async def start(self, snapshot: ConfigSnapshot) -> Receipt:
         """Put the first configuration into force; raises ConfigError with nothing left open."""
@@ -156,10 +166,18 @@ class LiveConfig:
         """
         self._touched = _both(self._touched, touched)
         if self._next is None:
-            self._next = asyncio.create_task(self._in_its_turn(trigger), name="reload")
-            self._under_way.add(self._next)
-            self._next.add_done_callback(self._under_way.discard)
+            self._next = self._begin_task(self._in_its_turn(trigger), "reload")
         return await asyncio.shield(self._next)
+
+    async def refresh(self, trigger: Trigger) -> Receipt:
+        """Build anew from the configuration in force, without reading anything (RTE-4).
+
+        It is for what changes by itself, such as the lists of servers, and goes on while the sources say
+        what cannot be used. All who call this while an attempt runs share the one that follows.
+        """
+        if self._refresh is None:
+            self._refresh = self._begin_task(self._refresh_in_its_turn(trigger), "refresh")
+        return await asyncio.shield(self._refresh)
 
     async def aclose(self) -> None:
         """Give up the attempts under way; nothing of them stays open."""
@@ -172,7 +190,7 @@ class LiveConfig:
         """Tell what a reload would come to, were ``text`` in the file; nothing changes or is kept."""
         attempt = _Attempt(0, "http", time.time(), time.perf_counter())
         try:
-            snapshot, waiting, prepared = await self._prepare(text)
+            snapshot, waiting, prepared = await self._prepare(text, purpose="trial")
         except Exception as error:  # noqa: BLE001 - told like those of a reload
             return self._refusal(attempt, error)
         await prepared.abort()
@@ -200,20 +218,64 @@ class LiveConfig:
                 return self._keep_unchanged(attempt, snapshot, prepared.news, waiting)
             return self._commit(attempt, snapshot, prepared, waiting)
 
+    async def _refresh_in_its_turn(self, trigger: Trigger) -> Receipt:
+        async with self._in_turn:
+            self._refresh = None
+            attempt, now = self._begin(trigger), self._in_force
+            try:
+                prepared = await self._builder.prepare(now.snapshot, frozenset(), "refresh")
+            except Exception as error:  # noqa: BLE001 - every attempt leaves a receipt (REL-3)
+                return self._note(self._refusal(attempt, error))
+            if prepared.news.same:
+                await prepared.abort()
+                return self._note(
+                    self._receipt(attempt, "unchanged", now.snapshot, prepared.news, now.waiting)
+                )
+            receipt = self._put_in_force(attempt, now.snapshot, prepared, now.waiting)
+            return self._note(receipt)
+
+    def _begin_task(self, work: Coroutine[None, None, Receipt], name: str) -> asyncio.Task[Receipt]:
+        task = asyncio.create_task(work, name=name)
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+        return task
+
     def _begin(self, trigger: Trigger) -> _Attempt:
         self._attempts += 1
         return _Attempt(self._attempts, trigger, time.time(), time.perf_counter())
 
     async def _prepare(
-        self, text: bytes | None, touched: Touched = None
+        self, text: bytes | None, touched: Touched = None, purpose: Purpose = "reload"
     ) -> tuple[ConfigSnapshot, tuple[Change, ...], Prepared]:
         """Read and prepare what would be in force, without what waits for a restart."""
         running = self._in_force.snapshot
         read = partial(self._read, text, must_exist=running.path is not None)
         snapshot, waiting = held_back(running, await in_thread("read configuration", read))
-        return snapshot, waiting, await self._builder.prepare(snapshot, touched)
+        prepared = await self._builder.prepare(snapshot, touched, purpose)
+        return snapshot, waiting, prepared
 
     def _commit(
+        self,
+        attempt: _Attempt,
+        snapshot: ConfigSnapshot,
+        prepared: Prepared,
+        waiting: tuple[Change, ...],
+    ) -> Receipt:
+        receipt = self._put_in_force(attempt, snapshot, prepared, waiting)
+        self._told(receipt)
+        kept = self._acted(snapshot, receipt)
+        if kept is not None:
+            kept.add_done_callback(partial(self._kept_as, receipt.id))
+        return receipt
+
+    def _kept_as(self, number: int, kept: asyncio.Future[int | None]) -> None:
+        if kept.cancelled() or kept.exception() is not None:
+            return
+        entry = kept.result()
+        if entry is not None:
+            self.receipts.kept_as(number, entry)
+
+    def _put_in_force(
         self,
         attempt: _Attempt,
         snapshot: ConfigSnapshot,
@@ -223,11 +285,8 @@ class LiveConfig:
         news = prepared.news
         receipt = self._receipt(attempt, self._verdict(news, waiting), snapshot, news, waiting)
         number = prepared.commit()
-        receipt = replace(receipt, generation=number)
         self._now_in_force = _InForce(snapshot, news.digest, number, waiting)
-        self._told(receipt)
-        self._acted(snapshot, receipt)
-        return receipt
+        return replace(receipt, generation=number)
 
     def _keep_unchanged(
         self, attempt: _Attempt, snapshot: ConfigSnapshot, news: News, waiting: tuple[Change, ...]
@@ -286,15 +345,23 @@ class LiveConfig:
         )
 
     def _told(self, receipt: Receipt) -> None:
-        self.receipts.add(receipt)
+        """Tell of an attempt that read the sources, whether they can be used or not."""
         if receipt.good:
-            self._rejected_since = None
-            _log.info("%s", receipt.summary())
+            self._rejected, self._rejected_since = None, None
         else:
+            self._rejected = receipt
             if self._rejected_since is None:
                 self._rejected_since = receipt.at
+        self._note(receipt)
+
+    def _note(self, receipt: Receipt) -> Receipt:
+        self.receipts.add(receipt)
+        if receipt.good:
+            _log.info("%s", receipt.summary())
+        else:
             _log.error("%s; generation %d stays in force", receipt.summary(), receipt.generation)
         self._tell(receipt)
+        return receipt
 
 
 def _both(one: Touched, other: Touched) -> Touched:

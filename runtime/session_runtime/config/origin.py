@@ -43,6 +43,7 @@ class Origin:
 
 
 DEFAULT = Origin("default")
+EXPLICIT = Origin("explicit")
 MASK = "***"
 """What is shown instead of a secret."""
 

@@ -11,6 +11,7 @@ from session_runtime.config.settings import Settings
 
 STATE_DIR: KeyPath = ("runtime", "state_dir")
 TRACE_FILE: KeyPath = ("trace", "path")
+AUDIT_FOLDER: KeyPath = ("audit", "path")
 _MAX_PATH_BYTES: Final = 4095
 _MAX_NAME_BYTES: Final = 255
 _SHOWN_CHARS: Final = 60
@@ -42,6 +43,11 @@ def place_faults(settings: Settings) -> Iterator[tuple[KeyPath, str]]:
         fault = _told(_fault_of_file, trace.path)
         if fault is not None:
             yield TRACE_FILE, fault
+    audit = settings.audit
+    if audit.enabled and audit.path is not None:
+        fault = _told(_fault_of_folder, audit.path)
+        if fault is not None:
+            yield AUDIT_FOLDER, fault
 
 
 def _told(find_fault: Callable[[Path], str | None], path: Path) -> str | None:

@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Final, Literal
@@ -11,7 +11,7 @@ from session_runtime.config.changes import Change
 from session_runtime.errors import Problem
 from session_runtime.types import JsonObject, nothing
 
-Trigger = Literal["start", "watch", "signal", "http", "cli", "secret", "source"]
+Trigger = Literal["start", "watch", "signal", "http", "cli", "secret", "source", "servers"]
 Verdict = Literal["applied", "unchanged", "rejected", "applied-restart-needed"]
 
 KEPT: Final = 200
@@ -26,7 +26,8 @@ class Receipt:
     number. ``changes`` are the keys that were edited, ``waiting`` those that act after a restart and
     have not yet. ``tools`` lists canonical names under ``added``, ``changed``, ``removed`` and
     ``broken``; a kind without names is left out. ``errors`` say why an attempt was rejected,
-    ``warnings`` what was accepted without effect.
+    ``warnings`` what was accepted without effect. ``entry`` is the number under which the history keeps
+    what came into force, None as long as it does not.
     """
 
     id: int
@@ -41,6 +42,7 @@ class Receipt:
     tools: Mapping[str, tuple[str, ...]] = field(default_factory=nothing)
     errors: tuple[Problem, ...] = ()
     warnings: tuple[Problem, ...] = ()
+    entry: int | None = None
 
     @property
     def good(self) -> bool:
@@ -56,6 +58,7 @@ class Receipt:
             "verdict": self.verdict,
             "digest": self.digest,
             "generation": self.generation,
+            "entry": self.entry,
             "duration_ms": round(self.duration_s * 1000, 3),
             "changes": [asdict(change) for change in self.changes],
             "restart_needed": [asdict(change) for change in self.waiting],
@@ -96,9 +99,13 @@ class Receipts:
         """List up to ``limit`` receipts, newest first."""
         return tuple(self._kept)[:limit]
 
-    def get(self, number: int) -> Receipt | None:
-        """Find one by its id; None if it is not kept."""
-        return next((receipt for receipt in self._kept if receipt.id == number), None)
+    def kept_as(self, number: int, entry: int) -> None:
+        """Take note of the entry of the history that keeps what receipt ``number`` put into force."""
+        for at, receipt in enumerate(self._kept):
+            if receipt.id == number:
+                self._kept[at] = replace(receipt, entry=entry)
+        if self._applied is not None and self._applied.id == number:
+            self._applied = replace(self._applied, entry=entry)
 
     def counts(self) -> Mapping[tuple[Trigger, Verdict], int]:
         """How many there were of each trigger and verdict, since the process began."""

@@ -34,8 +34,6 @@ Absent = Literal["fault", "fault here", "warning"]
 from a shell, whose environment is not the daemon's; or no more than a warning there, so that the
 reference itself stands for the secret and the configuration can be looked at, but not be used."""
 
-_ELSEWHERE = "in this shell; the daemon may have it"
-
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
@@ -153,13 +151,22 @@ def _secret_or_place(
     try:
         return _fetch_secret(given, written.get_secret_value(), places)
     except AbsentError as error:
-        message = str(error) if absent == "fault" else f"{error} {_ELSEWHERE}"
+        message = (
+            str(error) if absent == "fault" else f"{error}{_elsewhere(written.get_secret_value())}"
+        )
         problem = given.origin.problem(dotted(given.key), message)
         if absent == "warning":
             return _Fetched(written, warnings=(problem,))
         return _Fetched(None, problems=(problem,))
     except UnreadableError as error:
         return _Fetched(None, problems=(given.origin.problem(dotted(given.key), str(error)),))
+
+
+def _elsewhere(written: str) -> str:
+    """Say that the daemon, with an environment and a user of its own, may find the secret."""
+    if written.startswith("env:"):
+        return " in this shell; the daemon may have it"
+    return "; the daemon may see it, if it runs elsewhere or as another user"
 
 
 def _fetch_secret(given: Candidate, written: str, places: _Places) -> _Fetched[SecretStr | None]:

@@ -166,6 +166,9 @@ def _without(text: str, path: KeyPath) -> str:
         after_a_gap = number - 1 in gone and (not kept or not kept[-1].strip())
         if number not in gone and not (after_a_gap and not row.strip()):
             kept.append(row)
+    at_the_end = inside and inside[0].kind != "pair" and len(rows) in gone
+    if at_the_end and kept and not kept[-1].strip():
+        kept.pop()  # the gap in front of a section that was the last
     return "".join(kept)
 
 

@@ -4,11 +4,11 @@ What the entry says is decided in ``history``; how it gets into the file, in ``e
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
-from session_runtime.config.edit import Check, ConfigFile, Edit, plan
+from session_runtime.config.edit import Check, ConfigFile, Edit, draft, judged
 from session_runtime.config.history import History
 from session_runtime.config.keys import KeyPath, dotted
 from session_runtime.config.rewrite import edits
@@ -32,10 +32,21 @@ class Rollback:
 def plan_rollback(
     file: ConfigFile, history: History, number: int, check: Check, include: Collection[str] = ()
 ) -> Rollback:
-    """Work out how to go back; nothing is written.
+    """Work out how to go back, and see that it makes a good configuration; nothing is written.
+
+    Raises what ``draft_rollback`` and ``judged`` raise.
+    """
+    drafted = draft_rollback(file, history, number, include)
+    return replace(drafted, edit=judged(drafted.edit, check))
+
+
+def draft_rollback(
+    file: ConfigFile, history: History, number: int, include: Collection[str] = ()
+) -> Rollback:
+    """Work out how to go back; whether that can be used is for others to judge.
 
     Secrets that were written out are not in the history: those in the file now stay (CFG-4b).
-    ``include`` names what of ``KEPT`` goes back too. Raises what ``History.read`` and ``plan`` raise,
+    ``include`` names what of ``KEPT`` goes back too. Raises what ``History.read`` and ``draft`` raise,
     and RequestError for a secret that is not in the file now, or if the file holds nothing to keep.
     """
     entry, now = history.read(number), _data(file)
@@ -57,7 +68,7 @@ def plan_rollback(
     left = [
         name for name, path in kept.items() if any(key[: len(path)] == path for key in differing)
     ]
-    return Rollback(plan(file, edits(now, target), check), tuple(left))
+    return Rollback(draft(file, edits(now, target)), tuple(left))
 
 
 def _data(file: ConfigFile) -> Mapping[str, object]:

@@ -13,6 +13,9 @@ from session_runtime.config.keys import sounds_secret
 from session_runtime.config.origin import MASK
 
 MAX_FILE_BYTES = 1024 * 1024
+NOT_SET = "is not set"
+"""How the fault of a variable ends that a process does not have."""
+
 _ADDRESS = re.compile(r"((?:[A-Za-z][A-Za-z0-9+.-]*:)?//[^\s?#]*)\?([^\s#]*)(#\S*)?")
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
 _SECRET_WORDS = frozenset({"code", "pwd", "sas", "sig"})
@@ -99,7 +102,7 @@ def _from_variable(name: str, sources: Sequence[str], env: Mapping[str, str]) ->
     if not any(fnmatchcase(f"env:{name}", source) for source in sources):
         raise UnreadableError(_not_allowed(f"env:{name}", sources))
     if not env.get(name):
-        raise AbsentError(f"the variable {name} is not set")
+        raise AbsentError(f"the variable {name} {NOT_SET}")
     return SecretStr(env[name])
 
 

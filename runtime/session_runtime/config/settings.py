@@ -9,6 +9,7 @@ from types import MappingProxyType
 from pydantic import Field
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from session_runtime.config.audit import AuditSettings
 from session_runtime.config.files import FilesSettings
 from session_runtime.config.handlers import HandlersSettings
 from session_runtime.config.http import HttpSettings
@@ -69,6 +70,7 @@ class Settings(BaseSettings):
     web: WebSettings = Field(default_factory=WebSettings)
     http: HttpSettings = Field(default_factory=HttpSettings)
     trace: TraceSettings = Field(default_factory=TraceSettings)
+    audit: AuditSettings = Field(default_factory=AuditSettings)
 
     @classmethod
     def settings_customise_sources(

@@ -14,7 +14,7 @@ from pydantic import SecretStr
 
 from session_runtime.config.faults import in_quotes, unknown
 from session_runtime.config.keys import KeyPath, dotted, parse_dotted
-from session_runtime.config.origin import DEFAULT, Candidate, Origin, Reading
+from session_runtime.config.origin import DEFAULT, EXPLICIT, Candidate, Origin, Reading
 from session_runtime.config.shape import (
     OLD_NOTICES,
     SHAPE,
@@ -32,7 +32,6 @@ from session_runtime.config.toml_lines import key_lines, line_of
 from session_runtime.errors import ConfigError, Problem
 
 _PLACE = re.compile(r"line (\d+), column (\d+)\)")
-_EXPLICIT = Origin("explicit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +105,9 @@ def read_explicit(explicit: Mapping[str, object]) -> tuple[Reading, ...]:
         try:
             paths[parse_dotted(key)] = value
         except ValueError:
-            problems.append(_EXPLICIT.problem("", _not_a_key(key)))
+            problems.append(EXPLICIT.problem("", _not_a_key(key)))
     in_order = sorted(paths, key=lambda path: (-len(path), path))
-    readings = (read_at(path, paths[path], _EXPLICIT) for path in in_order)
+    readings = (read_at(path, paths[path], EXPLICIT) for path in in_order)
     return (*readings, Reading({}, problems=tuple(problems)))
 
 

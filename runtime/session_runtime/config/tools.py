@@ -111,8 +111,11 @@ class AccessSettings(Section):
     default: Literal["allow", "deny"] = key("allow", "What holds for a tool that no rule names.")
     destructive: Destructive = key(
         "confirm",
-        "What holds for tools that change things for good: confirm (there, but a call is refused, as"
-        " nobody can be asked yet), deny (not there) or allow (like any other tool).",
+        "What holds for tools that change things for good: confirm (there, but a call runs only when a"
+        " person agrees to it), deny (not there) or allow (like any other tool).",
+    )
+    confirm_ttl_s: Seconds = key(
+        600.0, "How long a person can agree to a call that waits for it, in seconds."
     )
     rules: Table[AccessRule] = table("Rules, each under a name of your choice.")
 

@@ -73,7 +73,8 @@ class Candidate:
     ``place`` tells an operator where, ``native_name`` is what it is called there. ``read`` gives what it
     is made of; it raises PermanentError, or OSError, if that cannot be used. ``listing`` is the item
     that would be useless without it, None for a tool that is registered by itself. ``stamp`` is equal
-    whenever ``read`` would give the same again; it raises OSError.
+    whenever ``read`` would give the same again; it raises OSError. What is ``linked`` lies elsewhere, at
+    least in part, so that events of its own place do not tell all of its changes.
     """
 
     name: str
@@ -83,6 +84,7 @@ class Candidate:
     read: Callable[[], Material]
     listing: Listing | None = None
     stamp: Callable[[], Stamp | None] = unknown_stamp
+    linked: bool = False
 
 
 def told_twice(key: str, what: str, identities: Iterable[Hashable]) -> Iterator[Problem]:

@@ -1,5 +1,6 @@
 """Where the code of a tool is, and whether it is Python; how it becomes a function: ``loader``."""
 
+import ast
 import importlib.util
 import warnings
 from collections.abc import Iterator, Mapping
@@ -75,10 +76,51 @@ def code_faults(code: Code) -> Iterator[str]:
         case ImportPath():
             if _is_nowhere(code.outermost):
                 yield f"there is no module {code.outermost}: install it where the daemon runs"
-            for path in code.files():
-                yield from _syntax_faults(str(path), path.read_bytes())
+            yield from _import_faults(code)
         case _:
             assert_never(code)
+
+
+def _import_faults(code: ImportPath) -> Iterator[str]:
+    """Tell of a module that is missing in a package that is there, and of a function missing in it."""
+    files = list(code.files())
+    if not files and any(home.is_dir() for home in code.homes()):
+        yield f"there is no module {code.module}"
+    for path in files:
+        content = path.read_bytes()
+        faults = list(_syntax_faults(str(path), content))
+        yield from faults
+        names = None if faults else _top_names(content)
+        if names is not None and code.function not in names:
+            yield f"{path} has no {code.function}"
+
+
+def _top_names(content: bytes) -> set[str] | None:
+    """What a module may define at its top level, in whatever branch; None if that cannot be told."""
+    names: set[str] = set()
+    pending: list[ast.AST] = [ast.parse(content)]
+    while pending:
+        node = pending.pop()
+        match node:
+            case (
+                ast.FunctionDef(name=name)
+                | ast.AsyncFunctionDef(name=name)
+                | ast.ClassDef(name=name)
+            ):
+                names.add(name)
+                if name == "__getattr__":
+                    return None
+                continue
+            case ast.ImportFrom(names=imported) if any(each.name == "*" for each in imported):
+                return None
+            case ast.Import(names=imported) | ast.ImportFrom(names=imported):
+                names |= {(each.asname or each.name).partition(".")[0] for each in imported}
+            case ast.Name(id=name, ctx=ast.Store()):
+                names.add(name)
+            case ast.Call(func=ast.Name(id="globals" | "exec" | "setattr" | "vars")):
+                return None
+        pending += ast.iter_child_nodes(node)
+    return names
 
 
 def _syntax_faults(name: str, content: bytes) -> Iterator[str]:

@@ -37,8 +37,8 @@ def in_paths(
 ) -> list[Candidate]:
     """Find the tools below all folders of [handlers] paths; ConfigError for those that are none.
 
-    With ``touched`` only what is below one of these paths is looked for; the rest is taken from what
-    was found ``before``.
+    With ``touched`` only what is below one of these paths, or behind a link, is looked for; the rest is
+    taken from what was found ``before``.
     """
     found: list[Candidate] = []
     problems = list(told_twice(KEY, "folder", map(_without_links, paths)))
@@ -60,6 +60,7 @@ def _in_path(root: Path, before: Iterable[Candidate], touched: Touched) -> Itera
         return in_folder(root, "handler")
     here = Listing(KEY, str(root))
     tops = {path.removeprefix(f"{root}/").partition("/")[0] for path in touched}
+    tops |= {_top(each) for each in before if each.listing == here and each.linked}
     kept = (each for each in before if each.listing == here and _top(each) not in tops)
     entries = (entry for entry in _subfolders(root) if entry.name in tops - {AGENTS})
     new = (each for entry in entries for each in _tools_at(entry, root, "handler"))
@@ -98,11 +99,20 @@ def _tools_at(entry: os.DirEntry[str], root: Path, origin: Origin) -> Iterator[C
         inside = [entry] if _is_tool(entry, root) else _subfolders(entry)
         found = [each for each in inside if _is_tool(each, root)]
     except OSError as error:
-        yield _candidate(entry, (entry.name,), root, origin, f"cannot be read: {error.strerror}")
+        fault = f"cannot be read: {error.strerror}"
+        yield _candidate(entry, (entry.name,), root, origin, fault, linked=True)
         return
     for each in found:
         parts = (entry.name,) if each is entry else (entry.name, each.name)
-        yield _candidate(each, parts, root, origin, _leads_out_fault(each, root))
+        linked = entry.is_symlink() or each.is_symlink() or _holds_links(each)
+        yield _candidate(each, parts, root, origin, _leads_out_fault(each, root), linked=linked)
+
+
+def _holds_links(folder: os.DirEntry[str]) -> bool:
+    try:
+        return any(each.is_symlink() for each in _files(folder.path))
+    except OSError:
+        return True
 
 
 def _candidate(
@@ -111,6 +121,8 @@ def _candidate(
     root: Path,
     origin: Origin,
     fault: str | None,
+    *,
+    linked: bool,
 ) -> Candidate:
     name = ".".join(map(canonical_name, parts))
     fault = fault or _name_fault(name, parts)
@@ -123,6 +135,7 @@ def _candidate(
         read=read,
         listing=Listing(KEY, str(root)),
         stamp=partial(_stamp, entry.path) if fault is None else unknown_stamp,
+        linked=linked,
     )
 
 

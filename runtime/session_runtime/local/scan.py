@@ -97,6 +97,7 @@ def _find_all(
     found: list[Candidate] = []
     problems: list[Problem] = []
     for find in (
+        partial(_refuse_bundled, handlers.paths, bundled),
         partial(folders.in_paths, handlers.paths, before.found if before else (), touched),
         partial(entries.in_entries, handlers.entries),
         partial(plugins.in_plugins, handlers.plugins),
@@ -110,6 +111,21 @@ def _find_all(
     if bundled is not None:
         found += folders.in_folder(bundled, "bundled")
     return found
+
+
+def _refuse_bundled(paths: Iterable[Path], bundled: Path | None) -> list[Candidate]:
+    """Refuse the folder of the tools that are there already: edits of theirs are lost with an update."""
+    if bundled is not None and any(_is_same(path, bundled) for path in paths):
+        what = f"{bundled} holds the tools that come with session-runtime, which are there already"
+        raise ConfigError([Problem(f"{what}: take it out", folders.KEY)])
+    return []
+
+
+def _is_same(path: Path, other: Path) -> bool:
+    try:
+        return path.samefile(other)
+    except (OSError, ValueError):
+        return False
 
 
 def _settle_names(

@@ -5,13 +5,15 @@ import contextlib
 import math
 import socket
 from collections.abc import Generator
-from typing import Final
+from functools import partial
+from typing import Final, cast
 
 import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.routing import Route
+from starlette.types import ASGIApp
 
 from session_runtime.errors import RequestError, SessionRuntimeError
 from session_runtime.transports.http.answers import (
@@ -20,24 +22,34 @@ from session_runtime.transports.http.answers import (
     on_http_exception,
     on_request_error,
 )
+from session_runtime.transports.http.approvals import approval_routes
 from session_runtime.transports.http.ask import AskEndpoint
 from session_runtime.transports.http.brake import brake_routes
 from session_runtime.transports.http.config import config_routes
 from session_runtime.transports.http.door import HttpDoor, HttpLimits
 from session_runtime.transports.http.guard import Gate, Guard, NetworkGate
+from session_runtime.transports.http.mcp import mcp_routes
 from session_runtime.transports.http.pages import Pages
-from session_runtime.transports.http.protocol import BoundedHttp
+from session_runtime.transports.http.protocol import BoundedHttp, ConnectionBounds
+from session_runtime.transports.http.servers import server_routes
 
 GRACE_S: Final = 3.0
+MOST_AT_ONCE: Final = 512
+"""So many connections are taken in one go before their number is looked at."""
+UNTOLD_BOUNDS: Final = ConnectionBounds()
 
 
 def build_app(
-    door: HttpDoor, limits: HttpLimits, stop: asyncio.Event, gate: Gate | None = None
+    door: HttpDoor,
+    limits: HttpLimits,
+    stop: asyncio.Event,
+    gate: Gate | None = None,
+    mcp: ASGIApp | None = None,
 ) -> Starlette:
     """Build the ASGI application of one way in (NET-1, NET-2, NET-4); unless told, the network.
 
     ``stop`` is the event given to ``run_http``: when it is set, asks that still run are cancelled
-    and their streams end.
+    and their streams end. ``mcp`` answers the requests to /mcp.
     """
     gate = gate or NetworkGate(door.keys)
     pages = Pages(door, gate)
@@ -47,11 +59,14 @@ def build_app(
             Route("/v1/tools", pages.tools, methods=["GET"]),
             Route("/v1/status", pages.status, methods=["GET"]),
             *brake_routes(door, gate, limits),
+            *approval_routes(door, gate, limits),
             *config_routes(door, gate, limits),
+            *server_routes(door, gate),
             Route("/healthz", pages.health, methods=["GET"]),
             Route("/readyz", pages.ready, methods=["GET"]),
             Route("/metrics", pages.metrics, methods=["GET"]),
             Route("/openapi.json", pages.openapi, methods=["GET"]),
+            *mcp_routes(mcp, door, gate, limits),
         ],
         middleware=[Middleware(Guard, gate)],
         exception_handlers={
@@ -66,7 +81,12 @@ def build_app(
 
 
 async def run_http(
-    app: Starlette, sock: socket.socket, stop: asyncio.Event, *, grace_s: float = GRACE_S
+    app: Starlette,
+    sock: socket.socket,
+    stop: asyncio.Event,
+    *,
+    grace_s: float = GRACE_S,
+    bounds: ConnectionBounds = UNTOLD_BOUNDS,
 ) -> None:
     """Serve ``app`` on the bound socket until ``stop`` is set, and close the socket.
 
@@ -80,7 +100,8 @@ async def run_http(
     server = _EmbeddedServer(
         uvicorn.Config(
             app,
-            http=BoundedHttp,
+            http=cast(type[asyncio.Protocol], partial(BoundedHttp, bounds=bounds)),
+            backlog=min(MOST_AT_ONCE, max(16, bounds.most() // 2)),
             ws="none",
             lifespan="off",
             log_config=None,

@@ -1,0 +1,139 @@
+"""What a connection may cost that sends little, or what stands around the content of a request."""
+
+import asyncio
+import json
+
+import pytest
+
+from session_runtime.transports.http.protocol import ConnectionBounds
+from tests.transports.stub import TEXT, BlockedAsk, Served, StubDoor, head, read_answer, serving
+
+BODY = json.dumps(TEXT).encode()
+HASTY = ConnectionBounds(head_s=0.05)
+CHUNKED = ("content-type: application/json", "transfer-encoding: chunked")
+pytestmark = pytest.mark.requirement("NET-5a")
+
+
+async def answered_nothing(served: Served, sent: bytes) -> bool:
+    async with served.connected() as (reader, writer):
+        writer.write(sent)
+        return await reader.read() == b""
+
+
+async def test_a_connection_that_sends_nothing_is_closed() -> None:
+    async with serving(bounds=HASTY) as served:
+        assert await answered_nothing(served, b"")
+
+
+@pytest.mark.parametrize("part", [b"G", b"GET / HTTP/1.1\r\n", b"GET / HTTP/1.1\r\nhost: a\r\n"])
+async def test_a_head_that_stops_arriving_is_answered_and_given_up(part: bytes) -> None:
+    async with serving(bounds=HASTY) as served, served.connected() as (reader, writer):
+        writer.write(part)
+        status, answer = await read_answer(reader)
+        rest = await reader.read()
+    assert (status, rest) == (408, b"")
+    assert answer["error"] == {
+        "code": "request.timeout",
+        "message": "the request did not arrive within 0.05 seconds",
+        "retryable": False,
+    }
+
+
+async def test_the_head_of_a_second_request_is_waited_for_no_longer() -> None:
+    async with serving(bounds=HASTY) as served, served.connected() as (reader, writer):
+        writer.write(head(served.port, target="GET /healthz") + b"GET /hea")
+        assert (await read_answer(reader))[0] == 200
+        assert (await read_answer(reader))[0] == 408
+        assert await reader.read() == b""
+
+
+async def test_a_body_that_nobody_reads_is_not_waited_for() -> None:
+    async with serving(bounds=HASTY) as served, served.connected() as (reader, writer):
+        writer.write(head(served.port, *CHUNKED, target="GET /healthz") + b"5\r\nhel")
+        assert (await read_answer(reader))[0] == 200
+        assert await reader.read() == b""
+
+
+async def test_a_caller_is_waited_with_as_long_as_its_ask_runs() -> None:
+    ask = BlockedAsk()
+    async with serving(StubDoor(ask), bounds=HASTY) as served:
+        async with served.connected() as (_, writer):
+            fields = ("content-type: application/json", f"content-length: {len(BODY)}")
+            writer.write(head(served.port, *fields) + BODY)
+            await ask.started.wait()
+            assert await answered_nothing(served, b"")  # as long as a connection may idle
+            assert not ask.cancelled.is_set()
+
+
+async def test_more_connections_than_there_may_be_are_told_to_come_back() -> None:
+    bounds = ConnectionBounds(most=lambda: 2)
+    async with serving(bounds=bounds) as served, served.connected() as (reader, writer):
+        async with served.connected() as (other, asking):
+            asking.write(head(served.port, target="GET /healthz"))
+            assert (await read_answer(other))[0] == 200
+            async with served.connected() as (third, _):
+                lines = (await third.readuntil(b"\r\n\r\n")).decode().split("\r\n")
+                error = json.loads(await third.read())["error"]
+        writer.write(head(served.port, target="GET /healthz"))
+        assert (await read_answer(reader))[0] == 200
+    assert (lines[0], "retry-after: 1" in lines) == ("HTTP/1.1 503 Service Unavailable", True)
+    assert error == {
+        "code": "busy.connections",
+        "message": "2 connections are open, no more are taken: try again",
+        "retryable": True,
+        "retry_after_s": 1.0,
+    }
+
+
+async def send(writer: asyncio.StreamWriter, more: bytes) -> None:
+    """Send up to 60 MB, far more than the sockets in between take."""
+    for _ in range(60 * 2**20 // len(more)):
+        writer.write(more)
+        await writer.drain()
+
+
+@pytest.mark.parametrize(
+    ("last", "more"),
+    [
+        (b"0\r\nx: y", b"x: " + b"y" * 1_000 + b"\r\n"),
+        (b"0\r\nx: y", b"y" * 1_000),
+        (b"5;y", b"y" * 1_000),
+    ],
+    ids=["trailers", "one trailer", "beside the size of a chunk"],
+)
+@pytest.mark.parametrize("target", ["POST /v1/ask", "GET /healthz"])
+async def test_nothing_without_an_end_is_taken_around_chunks(
+    last: bytes, more: bytes, target: str
+) -> None:
+    async with serving() as served, served.connected() as (_, writer):
+        writer.write(head(served.port, *CHUNKED, target=target) + b"5\r\nhello\r\n" + last)
+        with pytest.raises(ConnectionError):
+            await send(writer, more * 100)
+
+
+async def test_trailers_are_no_headers() -> None:
+    async with serving() as served, served.connected() as (reader, writer):
+        body = b"%x\r\n%b\r\n0\r\nexpect: nothing\r\nhost: evil.example\r\n\r\n" % (len(BODY), BODY)
+        writer.write(head(served.port, *CHUNKED) + body)
+        writer.write(head(served.port, target="GET /healthz"))
+        answers = [await read_answer(reader) for _ in range(2)]
+    assert [status for status, _ in answers] == [200, 200]
+
+
+async def test_a_large_body_in_small_chunks_is_no_head() -> None:
+    chunks = b"".join(b"1\r\n%c\r\n" % char for char in BODY)
+    padding = b"1\r\n \r\n" * 9_000
+    async with serving() as served, served.connected() as (reader, writer):
+        writer.write(head(served.port, *CHUNKED) + padding + chunks + b"0\r\n\r\n")
+        status, _ = await read_answer(reader)
+    assert status == 200
+
+
+async def test_no_refusal_ends_up_in_an_answer_that_is_under_way() -> None:
+    ask = BlockedAsk()
+    async with serving(StubDoor(ask)) as served, served.connected() as (reader, writer):
+        fields = ("content-type: application/json", f"content-length: {len(BODY)}")
+        writer.write(head(served.port, *fields) + BODY)
+        await ask.started.wait()
+        writer.write(b"no http at all\r\n\r\n")
+        assert await reader.read() == b""
