@@ -156,13 +156,28 @@ class ErrorInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class PendingCall:
+    """A call that waits for a person's consent: what would run, and the ``token`` that lets it (RTE-9).
+
+    ``token`` is for the caller alone, never for the model; ``expires_at`` in seconds since 1970.
+    """
+
+    token: str
+    tool: str
+    arguments: JsonObject
+    call_id: str
+    expires_at: float
+
+
+@dataclass(frozen=True, slots=True)
 class AskRequest:
     """What a backend asks (ASK-2, INT-2): ``text`` or ``messages``, never both.
 
     ``history`` is earlier conversation, oldest first; ``instructions`` are added to the configured
     system prompt; ``model`` names a profile; ``deadline_s`` can only shorten the configured limit;
-    ``silent`` suppresses notices in mode ``clean``. ``principal`` is set by the door that let the caller
-    in, never by what the caller sent.
+    ``silent`` suppresses notices in mode ``clean``. ``confirmations`` are tokens of calls that an earlier
+    ask left pending and a person agreed to, ``declined`` of those that a person did not want (RTE-9).
+    ``principal`` is set by the door that let the caller in, never by what the caller sent.
     """
 
     text: str | None = None
@@ -176,6 +191,8 @@ class AskRequest:
     metadata: JsonObject = field(default_factory=nothing)
     silent: bool = False
     principal: Principal = LOCAL
+    confirmations: Sequence[str] = ()
+    declined: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +200,8 @@ class AskResult:
     """How an ask ended (ASK-1). ``error`` is set for ``limit``, ``cancelled`` and ``failed``.
 
     ``messages`` are the texts sent by ``send_message``, ``new_messages`` the transcript to append to
-    the next request's history, ``loaded_tools`` what tool search loaded, in load order.
+    the next request's history, ``loaded_tools`` what tool search loaded, in load order, ``pending`` what
+    ``needs_confirmation`` (RTE-9).
     """
 
     ask_id: str
@@ -196,6 +214,7 @@ class AskResult:
     loaded_tools: tuple[str, ...] = ()
     generation: int = 0
     error: ErrorInfo | None = None
+    pending: tuple[PendingCall, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -314,6 +333,14 @@ class ToolFinished(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ConfirmationRequired(Event):
+    """A call of this turn did not run: it waits for a person's consent, and the ask will end (RTE-9)."""
+
+    type: ClassVar[str] = "confirmation.required"
+    pending: PendingCall
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Notice(Event):
     """A line that tells the chat which tool the model calls (ASK-10)."""
 
@@ -346,6 +373,7 @@ AskEvent = (
     | ToolStarted
     | ToolProgress
     | ToolFinished
+    | ConfirmationRequired
     | Notice
     | MessageSent
     | AskFinished

@@ -21,7 +21,16 @@ from session_runtime.search import PROMPT_RULE
 from session_runtime.testing.replies import reply_text
 from session_runtime.testing.upstream import Upstream
 from session_runtime.types import ToolCall, ToolResult, TurnStarted
-from tests.support import ask, calls, chat_profile, opened, says, scripted, write_handler
+from tests.support import (
+    ask,
+    calls,
+    chat_profile,
+    nobody_agrees,
+    opened,
+    says,
+    scripted,
+    write_handler,
+)
 
 ON = "[skills]\ntool_search_enabled = true\nprefetch_tools = []\n"
 NAMES = (
@@ -155,6 +164,7 @@ def scope_of(runtime: Runtime, ran: list[str]) -> AskScope:
         Emitter("ask_1", discard),
         CallGuard(1000),
         deadline,
+        nobody_agrees(),
         resources={"ran": ran},
     )
 

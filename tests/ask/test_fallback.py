@@ -16,7 +16,7 @@ from session_runtime.ask.transcript import Transcript
 from session_runtime.errors import PermanentError
 from session_runtime.models.base import ModelReply, ModelRequest, OnText
 from session_runtime.types import ToolCall
-from tests.support import opened, tool_folder, write_handler
+from tests.support import nobody_agrees, opened, tool_folder, write_handler
 
 CHAIN = """
 [skills]
@@ -65,7 +65,8 @@ def loop_of(runtime: Runtime, models: dict[str, Carrying]) -> tuple[Loop, Exposu
     generation = replace(runtime.generation, profiles=profiles)
     deadline = asyncio.get_running_loop().time() + 60
     emitter = Emitter("ask_1", discard)
-    scope = AskScope("ask_1", generation, Identity(), emitter, CallGuard(10), deadline)
+    guard, consent = CallGuard(10), nobody_agrees()
+    scope = AskScope("ask_1", generation, Identity(), emitter, guard, deadline, consent)
     mask = generation.policy.mask(Identity())
     exposure = open_exposure(generation, profiles["main"], mask, ())
     return Loop(scope, exposure, Transcript((), (Message("user", "hi"),))), exposure

@@ -171,3 +171,12 @@ def test_a_text_is_found_from_an_offset_on(offset: int, found: int | None) -> No
 def test_references_of_earlier_asks_are_not_given_again(content: object, number: int) -> None:
     history = [Message("user", "result_40"), Message("tool", content, tool_call_id="c")]  # type: ignore[arg-type]
     assert next_number(history) == number
+
+
+@pytest.mark.requirement("RTE-10")
+def test_of_each_result_it_is_known_which_tool_gave_it() -> None:
+    store = KeptResults()
+    found = store.place(readable=True, tool="far.t")
+    assert found is not None
+    found.keep("x")
+    assert (store.tool_of("result_1"), store.tool_of("result_2")) == ("far.t", None)

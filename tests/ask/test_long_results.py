@@ -11,7 +11,7 @@ import pytest
 from session_runtime import AskRequest, Message
 from session_runtime.ask import service
 from session_runtime.ask.kept import Room
-from session_runtime.types import Notice, ToolCall, ToolFinished, ToolsLoaded, TurnStarted
+from session_runtime.types import Notice, ToolCall, ToolsLoaded, TurnStarted
 from tests.support import Asked, ask, calls, opened, says, scripted, tool_folder, write_handler
 
 SEARCH = "[skills]\ntool_search_enabled = true\nprefetch_tools = []\n"
@@ -242,24 +242,3 @@ async def test_a_part_that_is_read_three_times_is_still_given_whole(
     _, once, _, thrice = texts(asked)
     assert thrice.startswith(f"{once}\nNote: ")
     assert len(thrice) <= 600
-
-
-@pytest.mark.requirement("RTE-9")
-async def test_a_destructive_tool_is_visible_but_refused_until_the_operator_allows_it(
-    tmp_path: Path,
-) -> None:
-    write_handler(tmp_path / "tools", "wipe", runtime={"destructive": True})
-    script = scripted(tmp_path, calls(("wipe", {})), says("done"))
-    config = tool_folder(tmp_path) + NO_SEARCH + script
-    async with opened(tmp_path, config) as runtime:
-        asked = await ask(runtime, "go")
-    assert "wipe" in asked.of(TurnStarted)[0].exposed
-    assert [(e.status, e.error_code) for e in asked.of(ToolFinished)] == [
-        ("refused", "tool.needs_confirmation")
-    ]
-    for setting, status, code in (("allow", "ok", None), ("deny", "refused", "tool.unknown")):
-        access = f'[access]\ndestructive = "{setting}"\n'
-        async with opened(tmp_path, config + access) as runtime:
-            asked = await ask(runtime, "go")
-        assert ("wipe" in asked.of(TurnStarted)[0].exposed) is (setting == "allow")
-        assert [(e.status, e.error_code) for e in asked.of(ToolFinished)] == [(status, code)]

@@ -145,7 +145,15 @@ def test_a_call_without_arguments_has_empty_ones() -> None:
             "'text' and 'messages' are both given; give one of them",
         ),
         ({"txt": "hi"}, "unknown field \"txt\"; did you mean 'text'?"),
-        ({"text": "a", "confirmations": []}, 'unknown field "confirmations"; '),
+        ({"text": "a", "confirmation": []}, "did you mean 'confirmations'?"),
+        ({"text": "a", "confirmations": "t"}, 'confirmations: must be a list, not "t"'),
+        (
+            {"text": "a", "declined": ["t", 5]},
+            "declined[1]: must be a token of at most 200 characters",
+        ),
+        ({"text": "a", "confirmations": [""]}, "confirmations[0]: must be a token"),
+        ({"text": "a", "declined": ["t" * 201]}, "declined[0]: must be a token"),
+        ({"text": "a", "confirmations": ["t"] * 33}, "confirmations: has 33 tokens, at most 32"),
         ({"text": "a", "silent": 1}, "silent: must be true or false, not 1"),
         ({"text": "a", "deadline_s": 0}, "deadline_s: must be a number of seconds above 0, not 0"),
         ({"text": "a", "deadline_s": True}, "deadline_s: must be a number of seconds"),
@@ -238,3 +246,16 @@ def test_long_values_are_shortened_in_messages() -> None:
 def test_any_json_is_read_or_refused(data: dict[str, Any]) -> None:
     with contextlib.suppress(RequestError):
         request_from_json(data)
+
+
+@pytest.mark.requirement("INT-2b")
+def test_a_request_may_confirm_and_decline_calls() -> None:
+    longest, many = "t" * 200, [f"t{number}" for number in range(32)]
+    data = {"text": "yes", "confirmations": many, "declined": [longest]}
+    assert request_from_json(data) == AskRequest(
+        "yes", confirmations=tuple(many), declined=(longest,)
+    )
+
+
+def test_a_token_that_is_refused_is_not_repeated() -> None:
+    assert "secret" not in problems_of({"text": "a", "confirmations": ["secret" * 50]})

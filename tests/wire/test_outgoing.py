@@ -5,10 +5,12 @@ from session_runtime.types import (
     AskFinished,
     AskResult,
     AskStarted,
+    ConfirmationRequired,
     ErrorInfo,
     Message,
     MessageSent,
     Notice,
+    PendingCall,
     PrefetchFinished,
     TextDelta,
     ToolFinished,
@@ -28,6 +30,14 @@ NO_USAGE = {
     "reasoning_tokens": 0,
     "model_calls": 0,
     "estimated": False,
+}
+PENDING = PendingCall("t1", "mail.delete", {"id": 7}, "c1", 1_700_000_600.5)
+PENDING_JSON = {
+    "token": "t1",
+    "tool": "mail.delete",
+    "arguments": {"id": 7},
+    "call_id": "c1",
+    "expires_at": 1_700_000_600.5,
 }
 
 
@@ -74,6 +84,13 @@ def test_a_result_without_an_error_has_no_such_field() -> None:
     assert "error" not in result_to_json(AskResult("a1", "answered"))
 
 
+@pytest.mark.requirement("INT-2b")
+def test_a_result_says_what_waits_for_consent_if_anything_does() -> None:
+    result = AskResult("a1", "needs_confirmation", pending=(PENDING,))
+    assert result_to_json(result)["pending"] == [PENDING_JSON]
+    assert "pending" not in result_to_json(AskResult("a1", "answered"))
+
+
 def test_a_known_wait_is_told() -> None:
     error = ErrorInfo("busy.capacity", "full", retryable=True, retry_after_s=2.5)
     assert result_to_json(AskResult("a", "failed", error=error))["error"] == {
@@ -85,6 +102,7 @@ def test_a_known_wait_is_told() -> None:
 
 
 @pytest.mark.requirement("INT-3a")
+@pytest.mark.requirement("INT-3b")
 @pytest.mark.parametrize(
     ("event", "body"),
     [
@@ -115,6 +133,7 @@ def test_a_known_wait_is_told() -> None:
             ToolFinished(call_id="c1", name="a.b", status="error", error_code="tool.timeout"),
             {"call_id": "c1", "name": "a.b", "status": "error", "error_code": "tool.timeout"},
         ),
+        (ConfirmationRequired(pending=PENDING), PENDING_JSON),
         (Notice(text="calling a"), {"text": "calling a"}),
         (MessageSent(text="one moment"), {"text": "one moment"}),
         (

@@ -1,7 +1,7 @@
 """What the model may see and call in an ask: the full permitted list, or tool search over it."""
 
 import logging
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -115,6 +115,12 @@ class Exposure:
         """Tools that an operator has taken away, perhaps since the ask began (REL-9)."""
         return self._generation.policy.revoked.names
 
+    def permitted(self, name: str) -> ToolSpec | None:
+        """The tool of that name if this ask may know it, loaded or not; None if it may not."""
+        if name not in self._permitted.names or name in self.revoked:
+            return None
+        return self._generation.catalog.lookup(name)
+
     def load_results_read(self) -> bool:
         """Make results.read callable from the next turn on; False if that changes nothing."""
         return self.session is not None and self.session.load(RESULTS_READ)
@@ -168,18 +174,23 @@ def may_read_results(generation: Generation, permitted: Permitted) -> bool:
 
 
 def open_exposure(
-    generation: Generation, profile: Profile, mask: int, prefetched: Collection[str]
+    generation: Generation,
+    profile: Profile,
+    mask: int,
+    prefetched: Collection[str],
+    unavailable: Sequence[str] = (),
 ) -> Exposure:
     """Open the view of one ask on the permitted tools ``mask``.
 
     ``prefetched`` are tools whose prefetch succeeded; hidden ones among them vanish from every list,
-    index and count (PRE-1), with tool search or without it (PRE-2).
+    index and count (PRE-1), with tool search or without it (PRE-2). ``unavailable`` servers are named in
+    the hints of searches that miss something.
     """
     skills = generation.settings.skills
     hidden = frozenset(prefetched) if skills.prefetch_tools_hide else frozenset()
     permitted = generation.permitted.get(mask)
     view = generation.index.view(mask)
-    rule, session = _decide(generation, profile, permitted, view, hidden)
+    rule, session = _decide(generation, profile, permitted, view, hidden, unavailable)
     return Exposure(generation, profile, rule, permitted, hidden, session)
 
 
@@ -189,6 +200,7 @@ def _decide(
     permitted: Permitted,
     view: SearchView,
     hidden: frozenset[str],
+    unavailable: Sequence[str],
 ) -> tuple[Rule, ToolSearchSession | None]:
     """Which rule of TS-10 applies, in this order; only the last one opens a session."""
     skills = generation.settings.skills
@@ -202,7 +214,7 @@ def _decide(
             clash,
         )
         return "collision", None
-    session = _open_session(generation, profile, view, hidden)
+    session = _open_session(generation, profile, view, hidden, unavailable)
     if not session.total_deferred:
         return "nothing_deferred", None
     whole = len(permitted.names - hidden)
@@ -224,7 +236,11 @@ def _too_many(profile: Profile, tools: int) -> str | None:
 
 
 def _open_session(
-    generation: Generation, profile: Profile, view: SearchView, hidden: frozenset[str]
+    generation: Generation,
+    profile: Profile,
+    view: SearchView,
+    hidden: frozenset[str],
+    unavailable: Sequence[str],
 ) -> ToolSearchSession:
     skills = generation.settings.skills
     wanted = (*skills.tool_search_always_loaded, *skills.prefetch_tools)
@@ -236,6 +252,7 @@ def _open_session(
         max_results=skills.tool_search_max_results,
         directory_max_tokens=skills.tool_search_directory_max_tokens,
         explain=skills.tool_search_explain,
+        unavailable=unavailable,
         max_exposed=profile.settings.max_tools,
         withdrawn=lambda: generation.policy.revoked.names,
     )

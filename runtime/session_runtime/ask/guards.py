@@ -31,11 +31,18 @@ class CallGuard:
         self._max_calls = max_calls
         self._admitted = 0
         self._seen: dict[str, int] = {}
+        self._warned: set[str] = set()
 
     @property
     def exhausted(self) -> bool:
         """Whether no further call will be admitted."""
         return self._admitted >= self._max_calls
+
+    def warns_now(self, name: str) -> bool:
+        """Whether an ask is to be warned of a tool: at its first call, and not again."""
+        first = name not in self._warned
+        self._warned.add(name)
+        return first
 
     def admit(self, name: str, arguments: JsonObject) -> Admitted | Refused:
         """Decide about one call."""

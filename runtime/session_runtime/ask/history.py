@@ -31,6 +31,12 @@ def repair_history(
     return _joined(repaired[: len(history)]), _joined(repaired[len(history) :])
 
 
+def fresh_ids(messages: Iterable[Message], wanted: Iterable[str]) -> tuple[str, ...]:
+    """Ids for calls that are added to a repaired transcript: those wanted, or like them."""
+    ids = _FreshIds(call.id for message in messages for call in message.tool_calls)
+    return tuple(ids.fresh(each) for each in wanted)
+
+
 def _joined(groups: Iterable[Sequence[Message]]) -> tuple[Message, ...]:
     return tuple(message for group in groups for message in group)
 
@@ -80,8 +86,8 @@ def _first_of_each_id(calls: Iterable[ToolCall]) -> Iterable[ToolCall]:
 class _FreshIds:
     """Call ids that no call before had: the wanted one, or the next free number behind it."""
 
-    def __init__(self) -> None:
-        self._used: set[str] = set()
+    def __init__(self, used: Iterable[str] = ()) -> None:
+        self._used = set(used)
         self._next: dict[str, int] = {}
 
     def fresh(self, wanted: str) -> str:

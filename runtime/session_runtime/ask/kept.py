@@ -125,6 +125,12 @@ class KeptResults:
                 return found
         return None
 
+    def tool_of(self, reference: str) -> str | None:
+        """The name of the tool that gave a result, None for a reference that there is not."""
+        with self._lock:
+            kept = self._kept.get(reference)
+        return None if kept is None else kept.tool
+
     def _keep(self, reference: str, tool: str, text: str) -> bool:
         new = _Kept(text, tool, sys.getsizeof(text))
         with self._lock:

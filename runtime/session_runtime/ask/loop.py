@@ -1,21 +1,25 @@
 """Turn after turn until the ask ends: expose, ask the model, run its calls, decide what comes next."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from session_runtime.ask.calling import Candidate, DeadlineReached, ModelCall
+from session_runtime.ask.confirmed import carry_out
 from session_runtime.ask.exposure import Exposure, Turn
 from session_runtime.ask.scope import AskScope
 from session_runtime.ask.transcript import Transcript
 from session_runtime.ask.turn import TurnRun, run_calls
 from session_runtime.models.base import NUDGE, ModelReply, ModelRequest, OnText
+from session_runtime.registry.confirmations import Answered
 from session_runtime.trace.record import CallRecord, TurnRecord
 from session_runtime.types import (
     AskState,
     ErrorInfo,
     Message,
     Outcome,
+    PendingCall,
     TextPart,
     TurnStarted,
     Usage,
@@ -28,11 +32,12 @@ CUT_OFF = frozenset({"length", "content_filter", "incomplete"})
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How the loop ended; ``text`` is the last text of the model."""
+    """How the loop ended; ``text`` is the last text of the model, ``pending`` what waits for consent."""
 
     outcome: Outcome
     text: str = ""
     error: ErrorInfo | None = None
+    pending: tuple[PendingCall, ...] = ()
 
 
 @dataclass(slots=True)
@@ -55,6 +60,7 @@ class Progress:
     """What an ask has done so far; only its loop writes here, its service reads it.
 
     ``step`` is the turn under way, ``calls`` how many tool calls were begun, ``state`` what is waited for.
+    ``confirmed`` are the calls that were carried out before the first turn, in ``confirmed_s`` seconds.
     """
 
     state: AskState = "starting"
@@ -62,6 +68,8 @@ class Progress:
     calls: int = 0
     usage: Usage = field(default_factory=Usage)
     turns: list[TurnRecord] = field(default_factory=list)
+    confirmed: tuple[CallRecord, ...] = ()
+    confirmed_s: float = 0.0
     text: str = ""
     nudges: int = 0
     carry: object = None
@@ -76,6 +84,21 @@ class Loop:
         self._transcript = transcript
         self._limits = scope.generation.settings.ask
         self.progress = Progress()
+
+    async def carry_out(self, answered: Sequence[Answered]) -> Ending | None:
+        """Before the first turn: run what a person agreed to, and show it to the model (RTE-9)."""
+        if not answered:
+            return None
+        started = _now()
+        self.progress.state = "tools"
+        self.progress.calls += len(answered)
+        try:
+            run = await carry_out(self._scope, self._exposure, self._transcript.sent, answered)
+        finally:
+            self.progress.confirmed_s = _now() - started
+        self.progress.confirmed = run.records
+        self._transcript.add_turn(Message("assistant", None, run.calls), run.results)
+        return Ending("needs_confirmation", pending=run.pending) if run.pending else None
 
     async def run(self) -> Ending:
         """Take turns until one of them ends the ask (ASK-7, ASK-8)."""
@@ -157,6 +180,8 @@ class Loop:
     def _after_calls(self, reply: ModelReply, run: TurnRun) -> Ending | None:
         if run.ended:
             return Ending("ended", reply.text)
+        if run.pending:
+            return Ending("needs_confirmation", reply.text, pending=run.pending)
         if run.all_refused and self._scope.guard.exhausted:
             return self._limit(
                 "limit.calls", f"the limit of {self._limits.max_tool_calls} tool calls is reached"

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from session_runtime.ask.scope import AskScope
+from session_runtime.registry.invoke.consent import NEEDS_CONFIRMATION_CODE
 from session_runtime.registry.invoke.results import Place
 from session_runtime.registry.names import TOOL_SEARCH
 from session_runtime.search import SearchView, resolve_names
@@ -55,5 +56,7 @@ async def _call(scope: AskScope, name: str, deadline: float, place: Place | None
     catalog = scope.generation.catalog
     context = scope.context(f"prefetch:{name}", deadline)
     spec = catalog.lookup(name)
+    if spec.annotations.destructive:  # nobody asked for it yet, whatever access.destructive says
+        return ToolResult(context.call_id, name, "refused", "", NEEDS_CONFIRMATION_CODE)
     invoke = scope.generation.invoker.invoke
     return await invoke(catalog, spec, NOTHING, context, place, principal=scope.principal)

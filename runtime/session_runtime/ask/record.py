@@ -13,7 +13,8 @@ CHARS_PER_TOKEN = 4
 def build_record(run: AskRun, result: AskResult, duration_s: float) -> AskRecord:
     """Everything about one ask that an operator may want to know later; ``duration_s`` is all of it."""
     turns = tuple(run.progress.turns)
-    elsewhere_s = run.prefetch_s + sum(turn.model_s + turn.tools_s for turn in turns)
+    before_s = run.prefetch_s + run.progress.confirmed_s
+    elsewhere_s = before_s + sum(turn.model_s + turn.tools_s for turn in turns)
     search = _tool_search(run)
     directories = search.directory_tokens * len(turns)
     return AskRecord(
@@ -26,6 +27,7 @@ def build_record(run: AskRun, result: AskResult, duration_s: float) -> AskRecord
         identity=run.request.identity,
         tool_search=search,
         prefetch=run.prefetched.records,
+        confirmed=run.progress.confirmed,
         turns=turns,
         outcome=result.outcome,
         error=result.error,

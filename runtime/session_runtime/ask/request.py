@@ -22,6 +22,9 @@ def check_request(request: AskRequest) -> None:
     """
     for name in ("messages", "history"):
         _check(name, getattr(request, name), _is_sequence, "a list of Message")
+    for name in ("confirmations", "declined"):
+        if not _is_tokens(getattr(request, name)):  # what it is may be a secret
+            raise RequestError(f"{name} is no list of strings: give the tokens of pending calls")
     _check("metadata", request.metadata, lambda value: isinstance(value, Mapping), "a mapping")
     if (request.text is None) == (not request.messages):
         raise RequestError("give either text or messages, and exactly one of them")
@@ -64,6 +67,12 @@ def _check(name: str, value: object, is_right: Callable[[Any], bool], wanted: st
 
 def _is_sequence(value: object) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str)
+
+
+def _is_tokens(value: object) -> bool:
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        return False
+    return all(isinstance(token, str) for token in value)
 
 
 def _is_content(value: object) -> bool:

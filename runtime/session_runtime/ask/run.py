@@ -20,6 +20,9 @@ from session_runtime.ask.transcript import Transcript
 from session_runtime.ask.turn import load_reading
 from session_runtime.errors import RequestError
 from session_runtime.generation import Generation, Profile
+from session_runtime.generation.unavailable import unavailable_to
+from session_runtime.registry.confirmations import Answered, Asker, Confirmations
+from session_runtime.registry.invoke.consent import AskConsent
 from session_runtime.registry.policy import acting_for
 from session_runtime.spelling import hint
 from session_runtime.toolbox.owner import Owner
@@ -45,6 +48,7 @@ class AskRun:
         resources: Mapping[str, Any],
         emitter: Emitter,
         room: Room,
+        confirmations: Confirmations,
     ) -> None:
         self.ask_id = ask_id
         self.request = request
@@ -56,6 +60,8 @@ class AskRun:
         self._resources = resources
         self._emitter = emitter
         self._room = room
+        self._confirmations = confirmations
+        self._answered: tuple[Answered, ...] = ()
         self._loop: Loop | None = None
         self._transcript: Transcript | None = None
 
@@ -71,11 +77,16 @@ class AskRun:
         return profile.name if profile is not None else self.request.model or ""
 
     async def execute(self) -> Ending:
-        """Check the request, prefetch, expose, loop. Raises RequestError and the model's errors."""
+        """Check the request, prefetch, expose, loop. Raises RequestError and the model's errors.
+
+        What the request confirms is claimed last: a request that is refused uses up nothing (RTE-9).
+        """
         check_request(self.request)
         identity = acting_for(self.request.principal, self.request.identity)
         profile = choose_profile(self.generation, self.request.model)
         self.profile = profile
+        request, asker = self.request, self._asker()
+        self._answered = self._confirmations.claim(asker, request.confirmations, request.declined)
         with closing(self._open_results()) as results:
             return await self._answer(profile, self._scope(identity, results))
 
@@ -83,12 +94,15 @@ class AskRun:
         self._emitter.send(AskStarted(generation=self.generation.number, model=profile.name))
         mask = self.generation.policy.permitted(scope.principal, scope.identity)
         await self._prefetch(scope, mask, profile)
-        exposure = open_exposure(self.generation, profile, mask, self.prefetched.names)
+        explains = self.generation.settings.skills.tool_search_explain
+        who = scope.principal, scope.identity
+        down = unavailable_to(self.generation, *who, mask) if explains else ()
+        exposure = open_exposure(self.generation, profile, mask, self.prefetched.names, down)
         self.exposure = exposure
         load_reading(scope, exposure)
         self._transcript = self._open_transcript(exposure)
         self._loop = Loop(scope, exposure, self._transcript)
-        return await self._loop.run()
+        return await self._loop.carry_out(self._answered) or await self._loop.run()
 
     def result(self, ending: Ending) -> AskResult:
         """Everything the caller gets to know (ASK-1)."""
@@ -104,7 +118,12 @@ class AskRun:
             loaded_tools=self.exposure.loaded if self.exposure is not None else (),
             generation=self.generation.number,
             error=ending.error,
+            pending=ending.pending,
         )
+
+    def _asker(self) -> Asker:
+        request = self.request
+        return Asker(request.principal.name, request.identity, request.conversation)
 
     def _open_results(self) -> KeptResults:
         earlier = (*self.request.history, *self.request.messages)
@@ -128,6 +147,13 @@ class AskRun:
             emitter=self._emitter,
             guard=CallGuard(settings.ask.max_tool_calls),
             deadline=asyncio.get_running_loop().time() + limit_s,
+            consent=AskConsent(
+                self._confirmations,
+                self._asker(),
+                self.ask_id,
+                settings.access.confirm_ttl_s,
+                self._answered,
+            ),
             notices=settings.notices.mode,
             silent=self.request.silent,
             keep_arguments=settings.trace.content,

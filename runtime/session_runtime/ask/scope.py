@@ -10,6 +10,7 @@ from session_runtime.ask.kept import KeptResults
 from session_runtime.ask.notices import Mode
 from session_runtime.generation import Generation
 from session_runtime.handler import HandlerContext, ProgressSink
+from session_runtime.registry.invoke.consent import AskConsent
 from session_runtime.services import Services
 from session_runtime.types import (
     LOCAL,
@@ -25,7 +26,7 @@ from session_runtime.types import (
 class AskScope:
     """What stays the same for all turns of one ask; ``deadline`` is event-loop time.
 
-    ``identity`` is whom the ask is for, ``principal`` who asked.
+    ``identity`` is whom the ask is for, ``principal`` who asked, ``consent`` what a person agreed to.
     """
 
     ask_id: str
@@ -34,6 +35,7 @@ class AskScope:
     emitter: Emitter
     guard: CallGuard
     deadline: float
+    consent: AskConsent
     notices: Mode = "none"
     silent: bool = False
     keep_arguments: bool = False

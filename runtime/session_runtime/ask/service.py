@@ -15,6 +15,7 @@ from session_runtime.ask.record import build_record
 from session_runtime.ask.run import AskRun, failure
 from session_runtime.errors import BusyError, SessionRuntimeError, TransientError
 from session_runtime.generation import Generation, Generations
+from session_runtime.registry.confirmations import Confirmations
 from session_runtime.trace.record import AskRecord
 from session_runtime.types import (
     AskEvent,
@@ -44,7 +45,7 @@ class AskService:
     """Runs asks against the current generation until ``drain``; ``cancel`` ends what runs.
 
     ``keep_record`` receives one trace record per ask that ran; it must not block. All asks keep their
-    long results in the same room.
+    long results in the same room, and what waits for consent in the same ``confirmations``.
     """
 
     def __init__(
@@ -52,10 +53,12 @@ class AskService:
         generations: Generations,
         keep_record: Callable[[AskRecord], None],
         resources: Mapping[str, Any],
+        confirmations: Confirmations | None = None,
     ) -> None:
         self._generations = generations
         self._resources = resources
         self._room = Room()
+        self._confirmations = Confirmations() if confirmations is None else confirmations
         self._keep_record = keep_record
         self._running: dict[str, _Running] = {}
         self._draining = False
@@ -129,7 +132,9 @@ class AskService:
     async def _run(
         self, ask_id: str, request: AskRequest, generation: Generation, emitter: Emitter
     ) -> AskResult:
-        run = AskRun(ask_id, request, generation, self._resources, emitter, self._room)
+        run = AskRun(
+            ask_id, request, generation, self._resources, emitter, self._room, self._confirmations
+        )
         started = asyncio.get_running_loop().time()
         running = self._running[ask_id] = _Running(run, time.time(), started)
         self._idle.clear()

@@ -12,6 +12,8 @@ from session_runtime.ask.exposure import Exposure, Turn
 from session_runtime.ask.guards import Refused
 from session_runtime.ask.notices import call_notices
 from session_runtime.ask.scope import AskScope
+from session_runtime.registry.deprecation import replacement_of
+from session_runtime.registry.deprecation import warning as warning_of
 from session_runtime.registry.invoke.results import Place
 from session_runtime.registry.names import END, RESULTS_READ, TOOL_SEARCH
 from session_runtime.registry.spec import ToolSpec
@@ -20,7 +22,9 @@ from session_runtime.spelling import nearest
 from session_runtime.threads import aside
 from session_runtime.trace.record import CallRecord, SearchRecord, record_call
 from session_runtime.types import (
+    ConfirmationRequired,
     JsonObject,
+    PendingCall,
     ToolCall,
     ToolFinished,
     ToolResult,
@@ -59,12 +63,14 @@ class Ready:
 class TurnRun:
     """All results in call order; ``ended`` if the model called ``end`` alone and it succeeded.
 
-    ``calls`` are those of the reply as they are to be remembered: with repaired arguments.
+    ``calls`` are those of the reply as they are to be remembered: with repaired arguments. ``pending`` are
+    those that wait for a person's consent.
     """
 
     calls: tuple[ToolCall, ...]
     results: tuple[ToolResult, ...]
     records: tuple[CallRecord, ...]
+    pending: tuple[PendingCall, ...] = ()
     ended: bool = False
     all_refused: bool = False
 
@@ -79,14 +85,26 @@ async def run_calls(
 ) -> TurnRun:
     """Answer every call of one reply exactly once.
 
-    With ``cut_off`` the reply ended before the model had finished. Searches are answered first; the other
-    calls run concurrently. Cancelling cancels the running tools and waits for them for at most
-    CANCEL_GRACE_S seconds.
+    With ``cut_off`` the reply ended before the model had finished.
     """
     prepared = [
         await _prepare(scope, exposure, turn, calls, at, cut_off=cut_off)
         for at in range(len(calls))
     ]
+    return await run_prepared(scope, exposure, calls, prepared)
+
+
+async def run_prepared(
+    scope: AskScope,
+    exposure: Exposure,
+    calls: Sequence[ToolCall],
+    prepared: Sequence[Ready | ToolResult],
+) -> TurnRun:
+    """Run the calls that are ready; the others have their results.
+
+    Searches are answered first; the other calls run concurrently. Cancelling cancels the running tools and
+    waits for them for at most CANCEL_GRACE_S seconds.
+    """
     ready = [item for item in prepared if isinstance(item, Ready)]
     _announce(scope, ready)
     finished = _search_all(scope, exposure, ready)
@@ -98,6 +116,9 @@ async def run_calls(
     for result in results:
         if result.call_id not in finished:
             _report_finished(scope, result)
+    pending = tuple(filter(None, (scope.consent.pending(call.id) for call in calls)))
+    for call in pending:
+        scope.emitter.send(ConfirmationRequired(pending=call))
     return TurnRun(
         tuple(
             item.as_run if isinstance(item, Ready) else call
@@ -105,6 +126,7 @@ async def run_calls(
         ),
         results,
         tuple(_record(scope, item, result) for item, result in zip(prepared, results, strict=True)),
+        pending,
         ended=any(item.spec.name == END for item in ready) and results[0].status == "ok",
         all_refused=not ready,
     )
@@ -137,12 +159,13 @@ async def _prepare(
     call = calls[at]
     if at >= MAX_CALLS:
         reason = f"a reply may hold at most {MAX_CALLS} calls: make the others in later turns"
-        return _refused(call, "limit.calls_in_turn", reason)
+        return refused(call, "limit.calls_in_turn", reason)
     spec = turn.by_name.get(call.name)
     if spec is None:
-        return _refused(call, *_why_not_exposed(exposure, turn, call.name))
+        scope.generation.invoker.lookups.add("unknown")
+        return refused(call, *why_not_exposed(exposure, turn, call.name))
     if spec.name == END and len(calls) > 1:
-        return _refused(
+        return refused(
             call,
             "tool.end_not_alone",
             "end was not carried out because other calls stood beside it; they were handled. "
@@ -164,12 +187,11 @@ def _read(scope: AskScope, call: ToolCall, spec: ToolSpec, *, cut_off: bool) -> 
         return _wrong(call, f"{parsed.problem}. Call it again with a JSON object.")
     if cut_off and not parsed.values:
         return _wrong(call, "your reply was cut off before its arguments. Call it again.")
-    return _admit(scope, call, spec, parsed)
+    return admit(scope, call, spec, parsed)
 
 
-def _admit(
-    scope: AskScope, call: ToolCall, spec: ToolSpec, parsed: Arguments
-) -> Ready | ToolResult:
+def admit(scope: AskScope, call: ToolCall, spec: ToolSpec, parsed: Arguments) -> Ready | ToolResult:
+    """Count a call against the limits of the ask; a result says why it may not run."""
     if spec.name == TOOL_SEARCH and spec.origin == "virtual":
         problems = scope.generation.loader.check.problems(parsed.values)
         if problems:
@@ -177,11 +199,21 @@ def _admit(
         return Ready(call, spec, parsed.values, repairs=parsed.repairs)
     decision = scope.guard.admit(spec.name, parsed.values)
     if isinstance(decision, Refused):
-        return _refused(call, decision.code, decision.reason)
-    return Ready(call, spec, parsed.values, decision.warning, parsed.repairs)
+        return refused(call, decision.code, decision.reason)
+    warning = "\n".join(filter(None, (decision.warning, _deprecation(scope, spec))))
+    return Ready(call, spec, parsed.values, warning, parsed.repairs)
 
 
-def _why_not_exposed(exposure: Exposure, turn: Turn, name: str) -> tuple[str, str]:
+def _deprecation(scope: AskScope, spec: ToolSpec) -> str:
+    """Warn once in an ask of a tool that should not be used any more (RTE-12)."""
+    if spec.deprecated is None or not scope.guard.warns_now(spec.name):
+        return ""
+    generation = scope.generation
+    usable = generation.policy.permitted(scope.principal, scope.identity)
+    return warning_of(spec, replacement_of(spec, generation.permitted.get(usable).names))
+
+
+def why_not_exposed(exposure: Exposure, turn: Turn, name: str) -> tuple[str, str]:
     """A refusal that names only what this identity may know and call now (TS-13, RTE-11).
 
     A forbidden name and one that does not exist take the same path to the same words. One that was
@@ -206,7 +238,8 @@ def _wrong(call: ToolCall, problem: str) -> ToolResult:
     return ToolResult(call.id, call.name, "error", text, error_code="tool.invalid_arguments")
 
 
-def _refused(call: ToolCall, code: str, reason: str) -> ToolResult:
+def refused(call: ToolCall, code: str, reason: str) -> ToolResult:
+    """The result of a call that was not run."""
     return ToolResult(call.id, call.name, "refused", f"{reason}.", error_code=code)
 
 
@@ -296,6 +329,7 @@ async def _run(scope: AskScope, item: Ready, place: Place | None) -> ToolResult:
         place,
         item.warning,
         scope.principal,
+        scope.consent.of(item.call),
     )
     _report_finished(scope, result)
     return result

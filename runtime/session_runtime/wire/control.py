@@ -6,12 +6,27 @@ from typing import Any, Final
 from session_runtime.types import RunningAsk
 from session_runtime.wire.fields import Fields, raise_if_any
 
+_APPROVE_FIELDS: Final = ("name", "server")
 _REVOKE_FIELDS: Final = ("pattern", "reason")
 
 
 def running_to_json(ask: RunningAsk) -> dict[str, Any]:
     """One running ask; its age to the millisecond."""
     return {**asdict(ask), "age_s": round(ask.age_s, 3)}
+
+
+def approve_from_json(data: object) -> tuple[str | None, str | None]:
+    """Read the name of a tool or of a server, one of them; raises RequestError that lists every problem."""
+    problems: list[str] = []
+    fields = Fields(data, "", problems)
+    fields.refuse_unknown(_APPROVE_FIELDS)
+    name, server = fields.text("name", blank=False), fields.text("server", blank=False)
+    if (name is None) == (server is None) and not problems:
+        fields.complain(
+            "name", "or server is needed, one of them: the tool, or whose tools, to approve"
+        )
+    raise_if_any(problems)
+    return name, server
 
 
 def revoke_from_json(data: object) -> tuple[str, str]:

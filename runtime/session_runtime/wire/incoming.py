@@ -21,6 +21,8 @@ from session_runtime.wire.strict import shown, to_bytes
 
 MAX_NAME_CHARS: Final = 256
 MAX_METADATA_BYTES: Final = 65_536
+MAX_TOKENS: Final = 32
+MAX_TOKEN_CHARS: Final = 200
 
 _REQUEST_FIELDS: Final = (
     "text",
@@ -33,6 +35,8 @@ _REQUEST_FIELDS: Final = (
     "deadline_s",
     "metadata",
     "silent",
+    "confirmations",
+    "declined",
 )
 _IDENTITY_FIELDS: Final = ("user", "roles", "channel", "group")
 _MESSAGE_FIELDS: Final = frozenset({"role", "content", "tool_calls", "tool_call_id"})
@@ -56,6 +60,8 @@ def request_from_json(data: object) -> AskRequest:
         deadline_s=fields.seconds("deadline_s"),
         metadata=_metadata(fields),
         silent=fields.flag("silent"),
+        confirmations=_tokens(fields, "confirmations"),
+        declined=_tokens(fields, "declined"),
     )
     if not problems:
         _check_one_question(request, fields)
@@ -94,6 +100,21 @@ def _role(value: object, path: str, problems: list[str]) -> str:
     problems.append(
         f"{path}: must be a name of at most {MAX_NAME_CHARS} characters, not {shown(value)}"
     )
+    return ""
+
+
+def _tokens(fields: Fields, name: str) -> tuple[str, ...]:
+    """Tokens of calls that wait for consent; none of them is repeated in a problem."""
+    tokens = fields.items(name, lambda token, path: _token(token, path, fields.problems))
+    if len(tokens) > MAX_TOKENS:
+        fields.complain(name, f"has {len(tokens)} tokens, at most {MAX_TOKENS} are allowed")
+    return tokens
+
+
+def _token(value: object, path: str, problems: list[str]) -> str:
+    if isinstance(value, str) and value and len(value) <= MAX_TOKEN_CHARS:
+        return value
+    problems.append(f"{path}: must be a token of at most {MAX_TOKEN_CHARS} characters")
     return ""
 
 

@@ -7,12 +7,14 @@ from session_runtime.types import (
     AskFinished,
     AskResult,
     AskStarted,
+    ConfirmationRequired,
     Content,
     ErrorInfo,
     ImagePart,
     Message,
     MessageSent,
     Notice,
+    PendingCall,
     PrefetchFinished,
     TextDelta,
     TextPart,
@@ -41,7 +43,7 @@ def message_to_json(message: Message) -> dict[str, Any]:
 
 
 def result_to_json(result: AskResult) -> dict[str, Any]:
-    """How an ask ended (INT-2); ``error`` is there only if the ask has one."""
+    """How an ask ended (INT-2); ``error`` and ``pending`` are there only if the ask has them."""
     data: dict[str, Any] = {
         "ask_id": result.ask_id,
         "outcome": result.outcome,
@@ -55,6 +57,8 @@ def result_to_json(result: AskResult) -> dict[str, Any]:
     }
     if result.error is not None:
         data["error"] = error_to_json(result.error)
+    if result.pending:
+        data["pending"] = [_pending_to_json(call) for call in result.pending]
     return data
 
 
@@ -110,6 +114,8 @@ def _event_body(event: AskEvent) -> dict[str, Any]:
             return {"names": list(event.names)}
         case ToolStarted() | ToolProgress() | ToolFinished():
             return _tool_event_body(event)
+        case ConfirmationRequired():
+            return _pending_to_json(event.pending)
         case AskFinished():
             return {"result": result_to_json(event.result)}
         case _:
@@ -130,6 +136,16 @@ def _tool_event_body(event: ToolStarted | ToolProgress | ToolFinished) -> dict[s
         case _:
             assert_never(event)
     return {"call_id": event.call_id, **body}
+
+
+def _pending_to_json(call: PendingCall) -> dict[str, Any]:
+    return {
+        "token": call.token,
+        "tool": call.tool,
+        "arguments": dict(call.arguments),
+        "call_id": call.call_id,
+        "expires_at": call.expires_at,
+    }
 
 
 def _content_to_json(content: Content | None) -> object:

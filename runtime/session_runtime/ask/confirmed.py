@@ -1,0 +1,69 @@
+"""Carries out what a person agreed to before this ask, exactly as it was asked about (RTE-9).
+
+What is claimed for an ask is decided in ``registry/confirmations``, consent itself in ``invoke/consent``.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from session_runtime.ask.arguments import Arguments
+from session_runtime.ask.exposure import Exposure
+from session_runtime.ask.history import fresh_ids
+from session_runtime.ask.scope import AskScope
+from session_runtime.ask.turn import Ready, TurnRun, admit, refused, run_prepared
+from session_runtime.registry.confirmations import Answered
+from session_runtime.registry.invoke.consent import form_of
+from session_runtime.registry.spec import ToolSpec
+from session_runtime.threads import aside
+from session_runtime.types import JsonObject, Message, ToolCall, ToolResult
+
+
+async def carry_out(
+    scope: AskScope, exposure: Exposure, sent: Sequence[Message], answered: Sequence[Answered]
+) -> TurnRun:
+    """Run every call that a person agreed to, and say of the others that they were declined.
+
+    Whether each may run is decided anew, as for a call that the model makes now; only what it is about comes
+    from then. The calls have ids that no message in ``sent`` has.
+    """
+    ids = fresh_ids(sent, (each.waiting.call.id for each in answered))
+    calls = [
+        replace(each.waiting.call, id=fresh) for each, fresh in zip(answered, ids, strict=True)
+    ]
+    prepared = [
+        await _prepare(scope, exposure, each, call)
+        for each, call in zip(answered, calls, strict=True)
+    ]
+    return await run_prepared(scope, exposure, calls, prepared)
+
+
+async def _prepare(
+    scope: AskScope, exposure: Exposure, answered: Answered, call: ToolCall
+) -> Ready | ToolResult:
+    if not answered.agreed:
+        return refused(
+            call,
+            "tool.declined",
+            f"{call.name} was not run and nothing was changed: the person who was asked declined. "
+            "Do not call it again unless they ask for it",
+        )
+    spec = exposure.permitted(call.name)
+    if spec is None:
+        return refused(
+            call, "tool.unknown", f"{call.name} was not run: there is no such tool here any more"
+        )
+    if form_of(spec) != answered.waiting.form:
+        return refused(
+            call,
+            "tool.changed",
+            f"{call.name} was not run and nothing was changed: the tool is not the same any more as when "
+            "the person was asked. Call it again if it is still wanted",
+        )
+    return await _ready(scope, call, spec)
+
+
+async def _ready(scope: AskScope, call: ToolCall, spec: ToolSpec) -> Ready | ToolResult:
+    arguments: JsonObject = await aside("reading arguments", partial(json.loads, call.arguments))
+    return admit(scope, call, spec, Arguments(arguments))
