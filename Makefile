@@ -4,6 +4,8 @@ PY ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 LOCK := requirements-dev.lock
+SERVERS := .soak/servers
+PUBLISHED := tests/system/published
 BENCH := .bench
 BENCH_PEERS := tests/benchmarks/requirements-bench.txt
 PIP_INSTALL := -m pip install --disable-pip-version-check -qq
@@ -29,7 +31,7 @@ check: $(VENV)/installed ## format, lint, types, imports, unit tests
 test: check ## everything that needs no outside program
 	@$(BIN)/pytest $(WHOLE)
 
-soak: $(VENV)/installed ## long and heavy tests
+soak: $(VENV)/installed $(SERVERS)/installed ## long and heavy tests
 	@$(BIN)/pytest -m soak
 
 bench: $(BENCH)/installed ## figures beside those of other libraries, as Markdown
@@ -49,7 +51,7 @@ lock: $(VENV)/locked ## write requirements-dev.lock for a changed pyproject.toml
 	@! grep -n '://' $(LOCK)
 
 clean: ## remove environments, caches and build results
-	@rm -rf $(VENV) $(BENCH) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) $(BENCH) .soak build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	@find runtime handlers tests -name __pycache__ -prune -exec rm -rf {} +
 
 $(VENV)/locked: $(LOCK)
@@ -63,8 +65,17 @@ $(VENV)/installed: $(VENV)/locked pyproject.toml
 	@$(BIN)/python $(PIP_INSTALL) --no-index --no-build-isolation --no-deps -e .
 	@touch $@
 
+# Servers of tools that others have published, each with what it needs apart from everything else.
+$(SERVERS)/installed: $(PUBLISHED)/requirements.txt $(PUBLISHED)/package.json
+	@echo "setting up $(SERVERS) ..."
+	@$(PY) -m venv --clear $(SERVERS)
+	@$(SERVERS)/bin/python $(PIP_INSTALL) -r $(PUBLISHED)/requirements.txt
+	@cp $(PUBLISHED)/package.json $(SERVERS)/
+	@npm install --prefix $(SERVERS) --no-package-lock --no-audit --no-fund --silent
+	@touch $@
+
 $(BENCH)/installed: $(BENCH_PEERS) pyproject.toml
 	@echo "setting up $(BENCH) ..."
 	@$(PY) -m venv --clear $(BENCH)
-	@$(BENCH)/bin/python $(PIP_INSTALL) -r $(BENCH_PEERS) -e .
+	@$(BENCH)/bin/python $(PIP_INSTALL) -r $(BENCH_PEERS) -e '.[mcp]'
 	@touch $@

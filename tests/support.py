@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from session_runtime import AskEvent, AskRequest, AskResult, Runtime
+from session_runtime import AskEvent, AskRequest, AskResult, Identity, Runtime
 from session_runtime.config.handlers import HandlersSettings
 from session_runtime.config.snapshot import ConfigSnapshot
 from session_runtime.generation import GenerationBuilder
 from session_runtime.local.scan import Scan, scan
+from session_runtime.registry.confirmations import Asker, Confirmations
+from session_runtime.registry.invoke.consent import AskConsent
 
 ECHO = "def execute(args, context):\n    return {'got': args}\n"
 HANGS = """
@@ -149,6 +151,11 @@ async def ask(runtime: Runtime, request: AskRequest | str, **fields: Any) -> Ask
         request = AskRequest(request, **fields)
     result = await runtime.ask(request, emit=events.append)
     return Asked(result, events)
+
+
+def nobody_agrees() -> AskConsent:
+    """The consent of an ask that begins."""
+    return AskConsent(Confirmations(), Asker("local", Identity()), "ask_1", 600)
 
 
 def scripted(folder: Path, *replies: Mapping[str, Any]) -> str:

@@ -165,6 +165,9 @@ class Results(Protocol):
     def find(self, reference: str, text: str, offset: int) -> int | None:
         """Where ``text`` first occurs at or after ``offset``, None if it does not."""
 
+    def tool_of(self, reference: str) -> str | None:
+        """The name of the tool that gave a result, None for a reference that there is not. Raises nothing."""
+
 
 @dataclass(frozen=True, slots=True)
 class Services:

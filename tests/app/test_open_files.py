@@ -1,5 +1,6 @@
 """How many files the daemon may have open; each limit is tried in a process of its own."""
 
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import session_runtime
+from session_runtime.app.open_files import SPARE, most_connections
 
 LIMITED = """
 import logging, resource, sys
@@ -55,3 +57,9 @@ def test_a_limit_that_is_hardly_enough_for_the_daemon_itself_still_names_an_ask(
     warning, limits = limited(64, 200, 256)
     assert limits == "200 200"
     assert warning.endswith("or set runtime.max_concurrent_asks to 1")
+
+
+def test_callers_get_no_more_connections_than_leave_room_for_what_asks_open() -> None:
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    assert most_connections(10) == 10 + SPARE
+    assert most_connections(10 * soft) == soft // 2

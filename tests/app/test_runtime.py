@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from session_runtime import AskRequest, ConfigError, Identity, Runtime
-from session_runtime.app.runtime import read_config
+from session_runtime.app.reader import ConfigReader
 from tests.support import (
     HANGS,
     ask,
@@ -36,7 +36,7 @@ def test_a_named_file_that_is_absent_is_an_error(tmp_path: Path, by_variable: bo
     missing = tmp_path / "nowhere.toml"
     env = {"SESSION_RUNTIME_CONFIG": str(missing)} if by_variable else {}
     with pytest.raises(ConfigError, match=r"nowhere\.toml"):
-        read_config(None if by_variable else missing, env)
+        ConfigReader(None if by_variable else missing, env)()
 
 
 @pytest.mark.requirement("CFG-2")

@@ -100,3 +100,9 @@ def test_either_ids_or_all_is_given(run: Run, arguments: tuple[str, ...]) -> Non
     done = run("asks", "cancel", *arguments)
     assert done.code == exits.USAGE
     assert "Give either IDs or --all." in done.err
+
+
+def test_all_asks_are_ended_only_by_the_option(run: Run, tmp_path: Path) -> None:
+    done = run("asks", "cancel", "all")
+    assert (done.code, done.out) == (exits.USAGE, "")
+    assert "say --all to end every ask" in done.err

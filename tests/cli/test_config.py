@@ -15,7 +15,10 @@ def test_a_good_configuration_is_checked(run: Run, tmp_path: Path) -> None:
     text, data = run("config", "check"), run("config", "check", "--json")
     found = json.loads(data.out)
     assert (text.code, data.code) == (0, 0)
-    assert text.out == f"ok: {found['tools']} tools, digest {found['digest']}\n"
+    assert (
+        text.out
+        == f"ok: {found['tools']} tools, digest {found['digest']} ({Path.cwd()}/config.toml)\n"
+    )
     assert found["ok"] is True
 
 
@@ -103,6 +106,7 @@ def test_a_key_is_explained_with_what_it_hides(
         "source: env SESSION_RUNTIME__ASK__MAX_STEPS",
         "shadowed, no effect: config.toml:2",
         "an edit acts: next ask",
+        f"read: {Path.cwd()}/config.toml",
     ]
     assert json.loads(run("config", "explain", "ask.max_steps", "--json").out) == {
         "key": "ask.max_steps",
@@ -170,3 +174,9 @@ def test_an_unknown_key_is_answered_with_the_nearest(run: Run) -> None:
     done = run("config", "explain", "http.prt")
     assert (done.code, done.out) == (exits.USAGE, "")
     assert done.err == "error: no such key: http.prt; did you mean http.port?\n"
+
+
+def test_where_there_is_no_file_that_is_told(run: Run, tmp_path: Path) -> None:
+    none = f"no {tmp_path}/config.toml: defaults and variables alone"
+    assert run("config", "check").out.endswith(f" ({none})\n")
+    assert run("config", "explain", "ask.max_steps").out.endswith(f"\nread: {none}\n")

@@ -39,7 +39,10 @@ def test_a_file_to_start_with_is_written_once(run: Run, tmp_path: Path) -> None:
     assert path.read_text() == starting_config()
     again = run("config", "init")
     assert (again.code, again.out) == (exits.USAGE, "")
-    assert again.err == f"error: {path} exists and is left as it is: name another file\n"
+    assert (
+        again.err
+        == f"error: {path} exists and is left as it is: name another file by --config FILE\n"
+    )
     other = run("config", "init", "other.toml", "--json")
     assert json.loads(other.out) == {"file": str(tmp_path / "other.toml"), "written": True}
     assert run("config", "init", "--config", "third.toml").out == f"wrote {tmp_path}/third.toml\n"

@@ -68,8 +68,6 @@ def test_a_wrong_command_is_explained_and_exits_64(
         ("config", "check"),
         ("config", "show"),
         ("config", "explain", "http.port"),
-        ("revoke", "files.*"),
-        ("asks", "list"),
     ],
 )
 def test_a_named_configuration_that_is_absent_exits_78(
@@ -118,6 +116,7 @@ def test_a_reader_that_goes_away_is_no_fault(tmp_path: Path) -> None:
         ("ended", None, 0),
         ("limit", "limit.steps", 2),
         ("needs_confirmation", None, 3),
+        ("failed", "confirmation.invalid", 64),
         ("cancelled", "cancelled.operator", 130),
         ("failed", "model.network", 1),
         ("failed", "busy.capacity", 1),
@@ -130,3 +129,19 @@ def test_the_exit_code_says_how_an_ask_ended(
 ) -> None:
     info = None if error is None else ErrorInfo(error, "why")
     assert exits.of_result(AskResult("a", outcome, error=info)) == code
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("revoke", "a\udcff"),
+        ("asks", "cancel", "\udcff"),
+        ("config", "explain", "\udcff", "--daemon"),
+        ("config", "show", "--config", "\udcff.toml"),
+    ],
+)
+def test_an_argument_that_is_not_utf_8_is_refused(run: Run, arguments: tuple[str, ...]) -> None:
+    done = run(*arguments)
+    assert (done.code, done.out) == (exits.USAGE, "")
+    assert "udcff" in done.err
+    assert "is not UTF-8" in done.err

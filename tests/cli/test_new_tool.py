@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from session_runtime.app.runtime import bundled_handlers
 from session_runtime.cli import exits
 from tests.cli.conftest import Run
 
@@ -30,9 +31,9 @@ def test_a_new_tool_can_be_checked_and_called_at_once(run: Run, tmp_path: Path, 
 
 def test_without_a_folder_in_use_the_line_to_add_is_told(run: Run, tmp_path: Path) -> None:
     written, to_add = run("tools", "new", "words").out.splitlines()
-    assert written.startswith("wrote handlers/words: ")
-    assert to_add == 'to use it, write under [handlers] in config.toml: paths = ["handlers"]'
-    (tmp_path / "config.toml").write_text(used_in('["handlers"]'))
+    assert written.startswith("wrote tools/words: ")
+    assert to_add == 'to use it, write under [handlers] in config.toml: paths = ["tools"]'
+    (tmp_path / "config.toml").write_text(used_in('["tools"]'))
     assert run("ask", QUESTION).out == "words: 3\n"
 
 
@@ -66,7 +67,7 @@ def test_a_refusal_says_what_to_do_and_writes_nothing(run: Run, tmp_path: Path) 
     run("tools", "new", "words")
     again = run("tools", "new", "words")
     assert (again.code, again.out) == (exits.USAGE, "")
-    assert again.err == "error: handlers/words exists: choose another name, or remove it\n"
+    assert again.err == "error: tools/words exists: choose another name, or remove it\n"
 
 
 def test_a_folder_that_is_a_file_is_the_callers_mistake(run: Run, tmp_path: Path) -> None:
@@ -91,3 +92,23 @@ def test_what_the_system_refuses_is_told_with_the_file(
         "",
         "error: new: No space left on device\n",
     )
+
+
+def test_no_tool_is_written_among_those_that_come_with_the_package(run: Run) -> None:
+    folder = bundled_handlers()
+    for place in (folder, folder / "mine"):
+        done = run("tools", "new", "words", "--dir", str(place))
+        assert (done.code, done.out) == (exits.USAGE, "")
+        assert "that come with session-runtime: name another folder by --dir" in done.err
+    assert not (folder / "words").exists()
+
+
+def test_a_secret_that_the_daemon_alone_has_keeps_no_tool_from_being_written(
+    run: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "config.toml").write_text(
+        '[models.m]\nbase_url = "http://h/v1"\nmodel = "m"\napi_key = "env:ONLY_THERE_API_KEY"\n'
+    )
+    done = run("tools", "new", "words")
+    assert (done.code, done.out.startswith("wrote tools/words: ")) == (exits.OK, True)
+    assert "the daemon may have it" in done.err

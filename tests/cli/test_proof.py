@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from session_runtime.cli import exits
+from session_runtime.cli import keys as keys_command
+from session_runtime.config.edit import ConfigFile
 from session_runtime.config.history import History
 from session_runtime.registry.keyring import hash_of
 from tests.cli.conftest import Run
@@ -184,7 +186,7 @@ def test_a_secret_file_that_the_daemon_alone_sees_is_a_warning_too(run: Run, con
     )
     done = run("config", "explain", "models.m.api_key", "--json")
     assert json.loads(done.out)["value"] == "file:run/key"
-    assert f"there is no file {config.parent}/run/key in this shell; the daemon may" in done.err
+    assert f"there is no file {config.parent}/run/key; the daemon may see it, if it" in done.err
 
 
 def test_a_secret_that_is_not_allowed_is_wrong_wherever_one_looks(run: Run, config: Path) -> None:
@@ -233,3 +235,118 @@ def test_without_a_daemon_there_is_nothing_in_force(run: Run, config: Path) -> N
         done = run("config", *arguments, "--daemon")
         assert (done.code, done.out) == (exits.UNAVAILABLE, "")
         assert "no daemon runs with runtime.state_dir" in done.err
+
+
+STEPS = "SESSION_RUNTIME__ASK__MAX_STEPS"
+
+
+@pytest.mark.requirement("CFG-3b")
+@pytest.mark.parametrize("verb", [("set", "ask.max_steps", "9"), ("unset", "ask.max_steps")])
+def test_an_edit_that_a_variable_of_the_daemon_shadows_is_refused(
+    run: Run, tmp_path: Path, verb: tuple[str, ...]
+) -> None:
+    text = "[ask]\nmax_steps = 3\n"
+    with control_daemon(tmp_path, text, {STEPS: "6"}):
+        done = run("config", *verb)
+    assert (done.code, done.out) == (exits.USAGE, "")
+    assert (tmp_path / "config.toml").read_text().startswith(text)
+    assert done.err == (
+        f"error: ask.max_steps: no effect: shadowed by env {STEPS}; the running daemon has it: change"
+        " it there, and restart it\n"
+    )
+
+
+@pytest.mark.requirement("CFG-3b")
+@pytest.mark.parametrize("value", ["7", "zero"])
+def test_a_variable_of_the_shell_alone_refuses_nothing_that_the_daemon_takes(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    monkeypatch.setenv(STEPS, value)
+    with control_daemon(tmp_path, "[ask]\nmax_steps = 3\n"):
+        done = run("config", "set", "ask.max_steps", "9")
+    assert (done.code, done.err) == (exits.OK, "")
+    assert (tmp_path / "config.toml").read_text().startswith("[ask]\nmax_steps = 9\n")
+
+
+@pytest.mark.requirement("NET-2")
+def test_the_last_key_stays_valid_in_a_running_daemon_and_that_is_said(
+    run: Run, tmp_path: Path
+) -> None:
+    with control_daemon(tmp_path, f'[http.keys.bot]\nhash = "{hash_of("a")}"\n'):
+        done = run("keys", "revoke", "bot", "--last")
+    assert done.code == exits.OK
+    assert done.err == (
+        "warning: no key is left in the file, but the running daemon keeps those it has until a"
+        " restart: to lock them out now, add another key first, then remove these; after a restart,"
+        " without a key, every caller on this machine is an administrator\n"
+    )
+
+
+def test_when_a_change_acts_is_what_the_daemon_says(run: Run, tmp_path: Path) -> None:
+    with control_daemon(tmp_path, f'[http.keys.bot]\nhash = "{hash_of("a")}"\n'):
+        done = run("config", "unset", "http.keys.bot", "--dry-run")
+    assert done.out.splitlines()[0].endswith("-> not set  # acts: restart")
+
+
+def test_a_variable_that_only_the_daemon_lacks_is_told_as_that(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MAIN_API_KEY", "sk-here")
+    text = MODEL.replace("ONLY_THERE_API_KEY", "MAIN_API_KEY").partition("api_key")[0]
+    with control_daemon(tmp_path, text):
+        done = run("config", "set", "models.m.api_key", "env:MAIN_API_KEY")
+    assert (done.code, done.out) == (exits.CONFIG, "")
+    assert done.err == (
+        "error: models.m.api_key: the variable MAIN_API_KEY is not set in the environment of the running"
+        ' daemon: restart it with the variable, or give the secret as "file:/path"\n'
+    )
+
+
+def test_what_is_given_with_an_edit_stands_at_no_line_yet(run: Run, config: Path) -> None:
+    config.write_text("# mine\n")
+    done = run("config", "set", "ask.max_steps", "zero")
+    assert (done.code, done.err) == (
+        exits.CONFIG,
+        'error: ask.max_steps: must be a whole number (given: "zero")\n',
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "hint"),
+    [
+        ("ask", "ask is a section: name a key in it, such as ask."),
+        ("models", "models is a section: name a key in it, such as models.NAME."),
+        ("models.x", "models.x is a section: name a key in it, such as models.x."),
+    ],
+)
+def test_a_section_takes_no_value(run: Run, config: Path, key: str, hint: str) -> None:
+    done = run("config", "set", key, "9")
+    assert (done.code, done.out, config.read_text()) == (exits.USAGE, "", MODEL + KEYS)
+    assert hint in done.err
+
+
+def test_where_the_file_is_gone_the_newest_of_the_history_is_named(
+    run: Run, tmp_path: Path
+) -> None:
+    kept(tmp_path)
+    done = run("config", "set", "ask.max_steps", "2")
+    assert done.code == exits.CONFIG
+    assert "config init writes one to start with" in done.err
+    assert "or go back to what worked: session-runtime config rollback 1\n" in done.err
+
+
+@pytest.mark.requirement("NET-2")
+def test_the_last_key_is_told_by_the_file_that_is_edited(
+    run: Run, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another command takes the other key away between two looks at the file."""
+    config.write_text(KEYS)
+    works = keys_command.open_file
+
+    def opened(path: Path, *, may_be_absent: bool = False) -> ConfigFile:
+        config.write_text(KEYS.partition("[http.keys.shop]")[0])
+        return works(path, may_be_absent=may_be_absent)
+
+    monkeypatch.setattr(keys_command, "open_file", opened)
+    done = run("keys", "revoke", "bot")
+    assert (done.code, done.out, "bot" in config.read_text()) == (exits.USAGE, "", True)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from session_runtime.cli import exits
 from session_runtime.cli import serve as serve_module
 from session_runtime.errors import StartError
 from tests.cli.conftest import Done, Run, start
@@ -95,3 +96,9 @@ def test_the_daemon_allows_itself_the_files_it_needs_when_it_starts(tmp_path: Pa
         process.stderr.read()
     assert "256 asks at once (runtime.max_concurrent_asks) may need 1280 open files" in log[0]
     assert re.search(r"^Max open files +500 +500 ", limits, re.MULTILINE)
+
+
+def test_a_fault_of_an_option_names_the_option(run: Run) -> None:
+    done = run("serve", "--host", "0.0.0.0")
+    assert (done.code, done.out) == (exits.CONFIG, "")
+    assert done.err.startswith("error: --host: http.host: ")

@@ -61,7 +61,9 @@ def test_what_cannot_be_used_is_told_for_as_long_as_it_lasts(
     edit(tmp_path, "[ask]\nmax_steps = 0\n")
     daemon.do(daemon.runtime.live.reload("watch"))
     told = run("status").out
-    assert re.search(r"its sources have been unusable for \d+ s; the one before stays\n", told)
+    assert re.search(
+        r"its sources have been unusable for \d+ s; in force is the one before\n", told
+    )
     assert re.search(r"^  error: config\.toml:\d+: ask\.max_steps: must be", told, re.MULTILINE)
     edit(tmp_path, "[ask]\nmax_steps = 4\n")
     daemon.do(daemon.runtime.live.reload("watch"))
@@ -106,6 +108,18 @@ def test_a_rejected_reload_ends_with_78_and_every_problem(
     ]
     receipt = json.loads(run("config", "reload", "--json").out)
     assert (receipt["trigger"], receipt["verdict"]) == ("cli", "rejected")
+
+
+def test_an_empty_or_absent_candidate_is_not_taken_for_the_daemons_file(
+    run: Run, daemon: Daemon, tmp_path: Path
+) -> None:
+    state = ("--state-dir", str(tmp_path / ".session-runtime"))
+    (tmp_path / "new.toml").write_text("")
+    empty = run("config", "check", "--diff", "--config", "new.toml", *state)
+    assert (empty.code, "is empty" in empty.err) == (exits.CONFIG, True)
+    absent = run("config", "check", "--diff", "--config", "gone.toml", *state)
+    assert (absent.code, absent.out) == (exits.USAGE, "")
+    assert "gone.toml to compare: the daemon reads " in absent.err
 
 
 @pytest.mark.requirement("REL-3")

@@ -42,6 +42,9 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     command = commands / "session-runtime"
     command.write_text(f"#!{sys.executable}\n{MAIN}\n", "utf-8")
     command.chmod(0o755)
+    python = commands / "python"
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n', "utf-8")
+    python.chmod(0o755)
     return _environment(commands)
 
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from session_runtime.app.runtime import bundled_handlers, read_config
+from session_runtime.app.reader import ConfigReader
+from session_runtime.app.runtime import bundled_handlers
 from session_runtime.config.tools import SearchSettings
 from session_runtime.errors import ConfigError
 from session_runtime.generation import Generation, GenerationBuilder
@@ -37,7 +38,7 @@ wire = "offline"
 
 
 async def next_generation(building: GenerationBuilder, folder: Path, text: str) -> Generation:
-    await put_in_force(read_config(write_config(folder, text), {}), building)
+    await put_in_force(ConfigReader(write_config(folder, text), {})(), building)
     return building.generations.current
 
 
@@ -106,5 +107,5 @@ async def test_every_script_that_cannot_be_used_is_told_at_its_line(tmp_path: Pa
 async def refused(folder: Path, text: str) -> list[str]:
     building = GenerationBuilder(Registry(), bundled_handlers())
     with pytest.raises(ConfigError) as caught:
-        await building.prepare(read_config(write_config(folder, text), {}))
+        await building.prepare(ConfigReader(write_config(folder, text), {})())
     return [str(problem) for problem in caught.value.problems]

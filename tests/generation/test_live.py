@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from session_runtime.app.runtime import bundled_handlers, read_config
+from session_runtime.app.reader import ConfigReader
+from session_runtime.app.runtime import bundled_handlers
 from session_runtime.errors import ConfigError
 from session_runtime.generation import Generation, GenerationBuilder, UsagePool
 from session_runtime.handler import HandlerContext
@@ -119,10 +120,10 @@ async def test_a_running_ask_keeps_its_generation_and_the_last_one_retires_it(
 ) -> None:
     building = builder()
     config = write_config(tmp_path, "")
-    await put_in_force(read_config(config, {}), building)
+    await put_in_force(ConfigReader(config, {})(), building)
     with building.generations.pin() as old:
         config.write_text("[skills]\ntool_search_enabled = true\n")
-        await put_in_force(read_config(config, {}), building)
+        await put_in_force(ConfigReader(config, {})(), building)
         with building.generations.pin() as new:
             assert (old.number, new.number) == (1, 2)
             assert not old.settings.skills.tool_search_enabled
@@ -140,8 +141,8 @@ async def test_a_running_ask_keeps_its_generation_and_the_last_one_retires_it(
 async def test_a_generation_that_is_only_checked_is_never_in_force(tmp_path: Path) -> None:
     building = builder()
     config = write_config(tmp_path, "")
-    await put_in_force(read_config(config, {}), building)
-    await check(read_config(config, {"TOOL_SEARCH_ENABLED": "true"}), building)
+    await put_in_force(ConfigReader(config, {})(), building)
+    await check(ConfigReader(config, {"TOOL_SEARCH_ENABLED": "true"})(), building)
     assert building.generations.current.number == 1
     assert building.generations.next_number == 2
     await building.generations.aclose()
@@ -152,13 +153,13 @@ async def test_a_preparation_that_fails_changes_nothing_and_releases_what_it_ope
     tmp_path: Path,
 ) -> None:
     building = builder()
-    await put_in_force(read_config(write_config(tmp_path, ""), {}), building)
+    await put_in_force(ConfigReader(write_config(tmp_path, ""), {})(), building)
     broken = write_config(tmp_path, '[handlers]\npaths = ["missing"]\n')
     with pytest.raises(ConfigError, match="missing"):
-        await check(read_config(broken, {}), building)
+        await check(ConfigReader(broken, {})(), building)
     script = write_config(tmp_path, '[models.m]\nwire = "scripted"\nscript = "nowhere.json"\n')
     with pytest.raises(ConfigError, match=r"nowhere\.json"):
-        await check(read_config(script, {}), building)
+        await check(ConfigReader(script, {})(), building)
     assert building.generations.current.number == 1
     await building.generations.aclose()
 
@@ -170,12 +171,12 @@ async def test_the_digest_names_configuration_and_tools_and_no_secret(tmp_path: 
     digests = []
     for key in ("one", "two"):
         building = builder()
-        await put_in_force(read_config(write_config(tmp_path, text.format(key)), {}), building)
+        await put_in_force(ConfigReader(write_config(tmp_path, text.format(key)), {})(), building)
         digests.append(building.generations.current.digest)
         await building.generations.aclose()
     write_handler(tmp_path / "tools", "b")
     building = builder()
-    await put_in_force(read_config(tmp_path / "config.toml", {}), building)
+    await put_in_force(ConfigReader(tmp_path / "config.toml", {})(), building)
     assert digests[0] == digests[1] != building.generations.current.digest
     await building.generations.aclose()
 
@@ -183,7 +184,7 @@ async def test_the_digest_names_configuration_and_tools_and_no_secret(tmp_path: 
 @pytest.mark.requirement("REL-1a")
 async def test_closing_waits_for_what_retires(tmp_path: Path) -> None:
     building = builder()
-    await put_in_force(read_config(write_config(tmp_path, ""), {}), building)
+    await put_in_force(ConfigReader(write_config(tmp_path, ""), {})(), building)
     await building.generations.aclose()
     assert building.generations.report() == []
     names = {task.get_name() for task in asyncio.all_tasks()}
@@ -193,7 +194,7 @@ async def test_closing_waits_for_what_retires(tmp_path: Path) -> None:
 @pytest.mark.requirement("REL-1a")
 async def test_two_preparations_at_once_get_numbers_of_their_own(tmp_path: Path) -> None:
     building = builder()
-    snapshot = read_config(write_config(tmp_path, ""), {})
+    snapshot = ConfigReader(write_config(tmp_path, ""), {})()
     first, second = await asyncio.gather(building.prepare(snapshot), building.prepare(snapshot))
     second.commit()
     assert building.generations.current.number == 1
@@ -216,7 +217,7 @@ async def test_a_resource_that_fails_to_close_is_logged_and_the_others_are_close
         monkeypatch.setattr(kind, "aclose", jammed)
     building = builder()
     config = write_config(tmp_path, '[models.m]\nwire = "offline"\n')
-    await put_in_force(read_config(config, {}), building)
+    await put_in_force(ConfigReader(config, {})(), building)
     await building.generations.aclose()
     assert tried == [OfflineModel, LocalSource]
     assert [record.levelname for record in caplog.records] == ["ERROR", "ERROR"]
@@ -240,12 +241,12 @@ async def test_a_tool_that_nobody_touched_keeps_its_module_and_its_state_across_
     for name in ("same", "edited"):
         write_handler(tmp_path / "tools", name, code=COUNTING)
     config, building = write_config(tmp_path, tool_folder(tmp_path)), builder()
-    await put_in_force(read_config(config, {}), building)
+    await put_in_force(ConfigReader(config, {})(), building)
     with building.generations.pin() as old:
         assert [await count(old, name) for name in ("same", "edited")] == ["1", "1"]
         (tmp_path / "tools" / "edited" / "handler.py").write_text(f"{COUNTING}\n")
-        await check(read_config(config, {}), building)
-        await put_in_force(read_config(config, {}), building)
+        await check(ConfigReader(config, {})(), building)
+        await put_in_force(ConfigReader(config, {})(), building)
         with building.generations.pin() as new:
             assert [await count(new, name) for name in ("same", "edited")] == ["2", "1"]
         assert [await count(old, name) for name in ("same", "edited")] == ["3", "2"]
@@ -258,6 +259,48 @@ async def test_a_builder_whose_generations_were_closed_can_prepare_another(tmp_p
     write_handler(tmp_path / "tools", "same", code=COUNTING)
     config, building = write_config(tmp_path, tool_folder(tmp_path)), builder()
     for _ in range(2):
-        await put_in_force(read_config(config, {}), building)
+        await put_in_force(ConfigReader(config, {})(), building)
         assert await count(building.generations.current, "same") == "1"
         await building.generations.aclose()
+
+
+@pytest.mark.requirement("REL-1a")
+async def test_what_is_closed_is_closed_to_the_end_although_who_let_go_is_cancelled() -> None:
+    closing, go_on, closed = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    class Slow:
+        async def aclose(self) -> None:
+            closing.set()
+            await go_on.wait()
+            closed.set()
+
+    async def open_slow() -> Slow:
+        return Slow()
+
+    pool: UsagePool[Slow] = UsagePool()
+    await pool.acquire("a", open_slow)
+    letting_go = asyncio.create_task(pool.release("a"))
+    await closing.wait()
+    letting_go.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await letting_go
+    go_on.set()
+    async with asyncio.timeout(20):
+        await closed.wait()
+
+
+@pytest.mark.requirement("REL-1a")
+async def test_whoever_waits_for_a_newer_generation_is_given_the_one_in_force(
+    tmp_path: Path,
+) -> None:
+    snapshot = ConfigReader(write_config(tmp_path, ""), {})()
+    builder = GenerationBuilder(Registry(), bundled_handlers())
+    await put_in_force(snapshot, builder)
+    generations = builder.generations
+    waiting = asyncio.create_task(generations.newer_than(1))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    await put_in_force(snapshot, builder)
+    assert await waiting is generations.current
+    assert (await generations.newer_than(1)).number == 2
+    await generations.aclose()

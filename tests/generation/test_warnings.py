@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from session_runtime.app.runtime import bundled_handlers, read_config
+from session_runtime.app.reader import ConfigReader
+from session_runtime.app.runtime import bundled_handlers
 from session_runtime.generation import GenerationBuilder
 from session_runtime.registry.registry import Registry
 from tests.support import tool_folder, write_config, write_handler
@@ -17,7 +18,7 @@ TAKEN = (
 
 async def warnings(folder: Path, text: str) -> list[str]:
     building = GenerationBuilder(Registry(), bundled_handlers())
-    prepared = await building.prepare(read_config(write_config(folder, text), {}))
+    prepared = await building.prepare(ConfigReader(write_config(folder, text), {})())
     await prepared.abort()
     return list(prepared.generation.warnings)
 

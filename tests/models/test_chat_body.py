@@ -15,7 +15,7 @@ from session_runtime.models.chat_body import ChatBodyWriter, MessageMemo
 from session_runtime.models.faults import RefusedError
 from session_runtime.models.http_body import Body
 from session_runtime.registry.names import build_wire_names
-from session_runtime.registry.spec import ToolSpec
+from session_runtime.registry.spec import Deprecated, ToolSpec
 from session_runtime.types import ImagePart, Message, Role, TextPart, ToolCall
 from tests.models.building import profile, properties, request, tool
 
@@ -103,6 +103,13 @@ def test_a_whole_conversation_is_written_in_chat_form() -> None:
         ],
     }
     assert gone == "gone__tool"
+
+
+@pytest.mark.requirement("RTE-12")
+def test_a_deprecated_tool_is_sent_with_what_to_use_instead_as_the_model_knows_it() -> None:
+    old = tool("a.old", "Does it.", deprecated=Deprecated("", "a.new"))
+    first, _ = written(request(tools=[old, tool("a.new")]))["tools"]
+    assert first["function"]["description"] == "Does it.\nDeprecated: use a__new instead."
 
 
 def test_what_is_not_configured_is_not_sent() -> None:

@@ -11,6 +11,7 @@ from session_runtime.models.chat_body import ChatBodyWriter
 from session_runtime.models.faults import RefusedError
 from session_runtime.models.http_body import Body
 from session_runtime.models.responses_body import CHAIN, Chain, ResponsesBodyWriter
+from session_runtime.registry.spec import Deprecated
 from session_runtime.types import ImagePart, Message, TextPart, ToolCall
 from tests.models.building import profile, properties, request, tool
 from tests.models.response_items import (
@@ -106,6 +107,13 @@ def test_a_chained_turn_sends_what_is_new_under_the_ids_of_the_service_and_all_i
         "tools": sent(grown)["tools"],
         "input": [{"type": "function_call_output", "call_id": "x", "output": "found"}],
     }
+
+
+@pytest.mark.requirement("RTE-12")
+def test_a_deprecated_tool_is_sent_with_what_to_use_instead_as_the_model_knows_it() -> None:
+    old = tool("a.old", "Does it.", deprecated=Deprecated("", "a.new"))
+    first, _ = json.loads(written(request(tools=[old, tool("a.new")])).content)["tools"]
+    assert first["description"] == "Does it.\nDeprecated: use a__new instead."
 
 
 def test_what_is_not_configured_is_not_sent() -> None:

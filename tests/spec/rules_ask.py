@@ -23,7 +23,12 @@ ASK: tuple[Requirement, ...] = (
         "wire format takes it.",
     ),
     met("ASK-2b", "The file of the system prompt is watched like the configuration."),
-    deferred("ASK-2c", "A request can carry the confirmations that an earlier ask waited for."),
+    met(
+        "ASK-2c",
+        "A request can carry the confirmations that an earlier ask waited for, and say which calls "
+        "were declined. What was confirmed is carried out as it was asked about before the model is "
+        "asked, and the model gets call and result; of what was declined it is told so.",
+    ),
     met(
         "ASK-3a",
         "Chat Completions, streaming or not, gets one growing list of ordinary function tools and "

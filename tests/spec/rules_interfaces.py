@@ -33,10 +33,11 @@ INTERFACES: tuple[Requirement, ...] = (
         "`new_messages`, `usage`, `steps`, `loaded_tools`, `generation` and, where there is one, "
         "`error`.",
     ),
-    deferred(
+    met(
         "INT-2b",
-        "A request may carry `confirmations`, and a result that waits for consent says under "
-        "`pending` what for.",
+        "A request may carry `confirmations` and `declined`, each a list of tokens, and a result "
+        "that waits for consent says under `pending` what for: `token`, `tool`, `arguments`, "
+        "`call_id` and `expires_at`.",
     ),
     met(
         "INT-3a",
@@ -46,9 +47,10 @@ INTERFACES: tuple[Requirement, ...] = (
         "type is the event's name and a comment line is sent every 15 seconds; `--events` prints "
         "one object per line. Tools have their canonical names in events and results.",
     ),
-    deferred(
+    met(
         "INT-3b",
-        "`confirmation.required` asks for a person's consent to a call.",
+        "`confirmation.required` asks for a person's consent to a call; it has the fields of an "
+        "entry of `pending`.",
     ),
     met(
         "INT-4",

@@ -3,50 +3,50 @@
 from tests.spec.requirement import Requirement, deferred, met
 
 REMOTE_TOOLS: tuple[Requirement, ...] = (
-    deferred(
+    met(
         "RTE-1",
         "Each MCP server goes through four phases: initialise, discover every page, register the "
         "whole list at once, call. Servers are brought up side by side, and one that is slow, "
         "stuck or dead holds up no other; readiness names those that are missing.",
     ),
-    deferred(
+    met(
         "RTE-2",
         "Tool and identity together decide on server and session. Each credential has a session "
         "of its own and nothing is cached across identities.",
     ),
-    deferred(
+    met(
         "RTE-3",
         "Remote tools are named with their server in front, or bare if configured; two equal bare "
         "names are an error, get the prefix, or follow a priority inside a group of servers "
         "declared equal, which also stand in for each other. Each conflict is logged and shown. "
         "Weighted replicas for reading must remain possible.",
     ),
-    deferred(
+    met(
         "RTE-4",
         "Lists are fetched anew when the server says so, when they grow old, when a method is "
         "unknown, or on demand, and serve new asks; a running ask may try its tool once more if "
         "the schema is the same. If fetching fails the old list stays and is marked stale. "
         "Changes are reported, and a destructive tool with a changed schema waits for approval.",
     ),
-    deferred(
+    met(
         "RTE-5",
         "One unusable definition is set aside with its reason and the rest of the server's tools "
         "stay. A tool without a description is kept and marked.",
     ),
-    deferred(
+    met(
         "RTE-6",
         "Each source has limits of concurrency, rate and quota, a breaker that lets a single "
         "probe through, a heartbeat, restarts with growing waits, and a bounded log; its process "
         "group is ended with it and its environment holds only what is configured. Tools of a "
         "source that is down answer at once that they are unavailable for now.",
     ),
-    deferred(
+    met(
         "RTE-7",
         "Connecting, listing, idling (extended by progress) and the whole call have time limits, "
         "which a tool can override. Cancelling reaches the server and leaves nothing waiting; "
         "progress turns into events.",
     ),
-    deferred(
+    met(
         "RTE-8",
         "Repeating depends on the kind of failure: never for wrong parameters or internal errors, "
         "once after a refresh for an unknown tool, with growing jittered waits for time limits, "
@@ -56,39 +56,41 @@ REMOTE_TOOLS: tuple[Requirement, ...] = (
     ),
     met(
         "RTE-9a",
-        "Destructive tools are there or not, and are called or refused, as `access.destructive` "
-        "says. While nobody can be asked, what needs a confirmation is refused before anything "
-        "runs.",
-    ),
-    deferred(
-        "RTE-9b",
-        "A confirmation holds for one tool, its arguments, one identity, one ask and a limited "
-        "time, and is used up by one call. What a server says about its tools can only make this "
-        "stricter.",
+        "Destructive tools are there or not, and are called or wait for a person's consent, as "
+        "`access.destructive` says. Beside a call that waits the others of its turn run; then the "
+        "ask ends. Where nobody can be asked, what needs consent is refused before anything runs.",
     ),
     met(
-        "RTE-10a",
-        "Results may be text, data, tables, or bytes and images, of which the model gets a "
-        "description and a reference.",
+        "RTE-9b",
+        "A confirmation holds for one form of one tool, its arguments, the principal, the identity "
+        "as stated, the conversation of the ask that asked, and a limited time, and is used up by "
+        "one request. Whether the call may run is decided anew when it does.",
     ),
-    deferred(
-        "RTE-10b",
-        "Structured results of servers are checked against their schema, resources become "
-        "references, and an error stays an error. What comes from outside is marked as data that "
-        "nobody vouches for, redacted, cut to size and labelled with its source.",
+    met(
+        "RTE-9c",
+        "What a server says about its tools can only make them more dangerous than the operator "
+        "says, never less.",
+    ),
+    met(
+        "RTE-10",
+        "Results may be text, data, tables, or bytes and images, of which the model gets a "
+        "description and a reference. Structured results of servers are checked against their "
+        "schema, resources become references, and an error stays an error. What comes from outside "
+        "is marked as data that nobody vouches for, redacted, cut to size and labelled with its "
+        "source.",
     ),
     met(
         "RTE-11",
         "A call of an unknown name is answered with that fact and the closest names that this "
         "identity may use now, and the ask goes on.",
     ),
-    deferred(
+    met(
         "RTE-12",
         "A deprecated tool names its replacement. The registry can be written out and compared "
         "with exit codes that suit a pipeline. Giving a new generation to a share of the asks "
         "must remain possible.",
     ),
-    deferred(
+    met(
         "RTE-13",
         "An append-only JSONL log records who did what and when, with redacted arguments, a "
         "digest of the result, duration and error, chained by keyed hashes; the status shows the "
@@ -106,7 +108,16 @@ DOORS: tuple[Requirement, ...] = (
         "NET-1b",
         "HTTP also offers idempotency keys, detached asks with listing, events, confirmation and "
         "cancelling; chat completions and models in OpenAI's form; direct invocation of tools, "
-        "off by default, outside tool search and with typed outcomes; MCP and the console.",
+        "off by default, outside tool search and with typed outcomes; the console.",
+    ),
+    met(
+        "NET-1d",
+        "The runtime is an MCP server in both eras of the protocol, over `/mcp` where the operator wants "
+        "it and over standard streams by a command. A client gets the tools that an ask of the same "
+        "principal would, by their canonical names, and calls them through the same checks; nothing that "
+        "is not permitted can be called. With sessions there is tool search, long results are readable in "
+        "parts, and changes are told of; without, all permitted tools stand from the start. Sessions, "
+        "messages and calls are bounded, and a session is only for the principal that opened it.",
     ),
     met(
         "NET-1c",

@@ -24,6 +24,7 @@ RECORD = AskRecord(
     identity=Identity("u", frozenset({"b", "a"})),
     tool_search=ToolSearchRecord(True, "deferred", 40, 120),
     prefetch=(),
+    confirmed=(),
     turns=(),
     outcome="answered",
     error=None,

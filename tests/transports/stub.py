@@ -12,12 +12,14 @@ from typing import Any
 import httpx2
 
 from session_runtime.config.http import HttpKey
+from session_runtime.errors import RequestError
 from session_runtime.registry.keyring import Keyring, hash_of, open_keyring
 from session_runtime.registry.revocations import Revocations
 from session_runtime.registry.revoked import Matching
 from session_runtime.transports.http.door import HttpDoor, HttpLimits
 from session_runtime.transports.http.guard import Gate
-from session_runtime.transports.http.server import build_app, run_http
+from session_runtime.transports.http.protocol import ConnectionBounds
+from session_runtime.transports.http.server import UNTOLD_BOUNDS, build_app, run_http
 from session_runtime.types import (
     AskEvent,
     AskFinished,
@@ -73,6 +75,9 @@ class StubDoor:
         self.readiness = (True, "ready")
         self.running = NothingRuns()
         self.brake = FreeBrake()
+        self.servers = StubServers()
+        self.approval = StubApproval()
+        self.absent: tuple[str, ...] = ()
 
     async def ask(self, request: AskRequest, emit: Emit) -> AskResult:
         self.principals.append(request.principal)
@@ -94,6 +99,45 @@ class StubDoor:
 
     def ready(self) -> tuple[bool, str]:
         return self.readiness
+
+    def missing(self) -> Sequence[str]:
+        return self.absent
+
+
+class StubServers:
+    """One server, ``a``, which notes what is done with it."""
+
+    def __init__(self) -> None:
+        self.done: list[tuple[object, ...]] = []
+
+    async def log(self, name: str, lines: int) -> Sequence[Mapping[str, Any]]:
+        self._note("log", name, lines)
+        return [{"credential": None, "lines": ["12:00 hello"]}]
+
+    async def refresh(self, name: str) -> Mapping[str, Any]:
+        return self._note("refresh", name)
+
+    async def restart(self, name: str) -> Mapping[str, Any]:
+        return self._note("restart", name)
+
+    def _note(self, *what: object) -> Mapping[str, Any]:
+        if what[1] != "a":
+            raise RequestError(f"there is no server {what[1]!r}", code="request.unknown_server")
+        self.done.append(what)
+        return {"servers": [], "receipt": {}}
+
+
+class StubApproval:
+    """One tool, ``a.b`` of the server ``a``, waits; notes who approved what."""
+
+    def __init__(self) -> None:
+        self.done: list[tuple[str | None, str | None, str]] = []
+
+    async def approve(self, name: str | None, server: str | None, by: str) -> Mapping[str, Any]:
+        if (name, server) not in (("a.b", None), (None, "a")):
+            raise RequestError("nothing waits", code="request.nothing_to_approve")
+        self.done.append((name, server, by))
+        return {"approved": ["a.b"], "receipt": {}}
 
 
 class NothingRuns:
@@ -156,13 +200,16 @@ class Served:
 
 @asynccontextmanager
 async def serving(
-    door: StubDoor | None = None, limits: HttpLimits = LIMITS, grace_s: float = 3.0
+    door: StubDoor | None = None,
+    limits: HttpLimits = LIMITS,
+    grace_s: float = 3.0,
+    bounds: ConnectionBounds = UNTOLD_BOUNDS,
 ) -> AsyncIterator[Served]:
     sock = socket.create_server(("127.0.0.1", 0))
     port = sock.getsockname()[1]
     stop = asyncio.Event()
     app = build_app(door or StubDoor(), limits, stop)
-    running = asyncio.create_task(run_http(app, sock, stop, grace_s=grace_s))
+    running = asyncio.create_task(run_http(app, sock, stop, grace_s=grace_s, bounds=bounds))
     try:
         async with (
             asyncio.timeout(HANGS_S),

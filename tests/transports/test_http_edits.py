@@ -60,6 +60,27 @@ async def test_any_other_key_is_refused_over_the_network(
 
 
 @pytest.mark.requirement("NET-3")
+async def test_a_section_as_a_whole_is_refused_with_how_to_name_a_key(tmp_path: Path) -> None:
+    async with here(tmp_path) as one:
+        answer = await one.patch({"notes": {"max_chars": 5}})
+    assert code(answer) == (403, "config.not_over_network")
+    assert answer.json()["error"]["message"].startswith(
+        "notes is a section, which cannot be changed as a whole over the network: name a key in it,"
+        " such as notes."
+    )
+
+
+@pytest.mark.requirement("REL-3")
+async def test_an_edit_has_the_trigger_of_the_door_that_it_came_through(tmp_path: Path) -> None:
+    async with here(tmp_path) as one:
+        headers = {"if-match": "*"}
+        for client, steps in ((one.client, 5), (one.control, 6)):
+            await client.patch("/v1/config", json={"ask.max_steps": steps}, headers=headers)
+        receipts = one.runtime.live.receipts.newest(2)
+    assert [each.trigger for each in receipts] == ["cli", "http"]
+
+
+@pytest.mark.requirement("NET-3")
 def test_only_limits_lists_search_and_prompts_are_harmless() -> None:
     tables = [("models", "NAME"), ("access", "rules", "NAME"), ("http", "keys", "NAME")]
     tables += [("files", "roots", "NAME"), ("handlers", "entries", "NAME")]

@@ -219,7 +219,7 @@ async def test_all_but_asks_and_tools_of_somebody_is_for_admins() -> None:
             response = await client.request(method, path, headers=bearer("bot"))
             assert error_of(response) == (403, "auth.admin_needed")
             assert response.json()["error"]["message"] == (
-                "'bot' lacks the role 'admin', which this needs; for every key there are /metrics,"
+                "'bot' lacks the role 'admin', which this needs; for every key there are /mcp, /metrics,"
                 " /v1/ask, /v1/tools"
             )
         unknown = await client.get("/v1/asking", headers=bearer("bot"))

@@ -7,19 +7,32 @@ import asyncio
 import hashlib
 import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
+from typing import Final
 
 from session_runtime.app.reader import ConfigReader
-from session_runtime.config.edit import Check, ConfigFile, Edit, keys, open_file, plan, write
+from session_runtime.config.edit import (
+    Check,
+    ConfigFile,
+    Edit,
+    keys,
+    name_a_key,
+    open_file,
+    plan,
+    write,
+)
 from session_runtime.config.history import History
 from session_runtime.config.keys import KeyPath, dotted, parse_dotted
 from session_runtime.config.live import LiveConfig
-from session_runtime.config.receipt import Receipt
+from session_runtime.config.receipt import Receipt, Trigger
 from session_runtime.config.rollback import KEPT, Rollback, plan_rollback
-from session_runtime.config.shape import Leaf, node_at
+from session_runtime.config.shape import Leaf, leaves, node_at
 from session_runtime.config.snapshot import ConfigSnapshot
 from session_runtime.errors import ConfigError, RequestError, TransientError
 from session_runtime.threads import in_thread
+
+_HARMLESS: Final = tuple(path for path, leaf in leaves(()) if leaf.network)
 
 Tags = Callable[[str], bool]
 """Tells whether who sent an edit has seen the file whose tag this is."""
@@ -42,7 +55,7 @@ class ConfigEditor:
         return self._tag(None if file is None else file.content)
 
     async def set_values(
-        self, values: Mapping[str, object], seen: Tags, *, any_key: bool
+        self, values: Mapping[str, object], seen: Tags, *, any_key: bool, trigger: Trigger
     ) -> Receipt:
         """Give dotted keys new values, or REMOVED, unless ``seen`` is false for the file as it is.
 
@@ -57,10 +70,16 @@ class ConfigEditor:
         def plan_values(file: ConfigFile, check: Check) -> Edit:
             return plan(file, changes, check)
 
-        return await self._edit(plan_values, seen, any_key)
+        return await self._edit(plan_values, seen, any_key, trigger)
 
     async def roll_back(
-        self, number: int, include: Collection[str], seen: Tags, *, any_key: bool
+        self,
+        number: int,
+        include: Collection[str],
+        seen: Tags,
+        *,
+        any_key: bool,
+        trigger: Trigger,
     ) -> tuple[Receipt, tuple[str, ...]]:
         """Make the file say what entry ``number`` of the history says; as ``set_values``.
 
@@ -77,11 +96,15 @@ class ConfigEditor:
             planned.append(plan_rollback(file, self._history, number, check, include))
             return planned[-1].edit
 
-        receipt = await self._edit(plan_back, seen, any_key)
+        receipt = await self._edit(plan_back, seen, any_key, trigger)
         return receipt, planned[-1].left if planned else ()
 
     async def _edit(
-        self, work_out: Callable[[ConfigFile, Check], Edit], seen: Tags, any_key: bool
+        self,
+        work_out: Callable[[ConfigFile, Check], Edit],
+        seen: Tags,
+        any_key: bool,
+        trigger: Trigger,
     ) -> Receipt:
         async with self._in_turn:
             tried = _Tried(self._read)
@@ -91,17 +114,18 @@ class ConfigEditor:
             self._expect_seen(file, seen)
             try:
                 edit = await in_thread("plan an edit", partial(work_out, file, tried))
-            except ConfigError:
+            except ConfigError as error:
                 if tried.content is None:
                     raise
-                return await self._live.validate(tried.content)
+                would_be = await self._live.validate(tried.content)
+                return would_be if would_be.good else replace(would_be, errors=error.problems)
             if not any_key:
                 _expect_harmless(parse_dotted(each.key) for each in edit.differences)
             would_be = await self._live.validate(edit.content)
             if not would_be.good:
                 return would_be
             await in_thread("write configuration", partial(write, edit))
-            return await self._live.reload("http")
+            return await self._live.reload(trigger)
 
     def _expect_seen(self, file: ConfigFile, seen: Tags) -> None:
         if seen(self._tag(file.content)):
@@ -135,6 +159,14 @@ class _Tried:
 
 def _expect_harmless(paths: Iterable[KeyPath]) -> None:
     """Refuse keys that only who can write the file may change (NET-3)."""
+    paths = list(paths)
+    for path in paths:
+        if not isinstance(node_at(path), Leaf) and any(_in(path, each) for each in _HARMLESS):
+            raise RequestError(
+                f"{dotted(path)} is a section, which cannot be changed as a whole over the network:"
+                f" {name_a_key(path)}",
+                code="config.not_over_network",
+            )
     refused = [dotted(path) for path in paths if not _is_harmless(path)]
     if refused:
         raise RequestError(
@@ -142,6 +174,10 @@ def _expect_harmless(paths: Iterable[KeyPath]) -> None:
             " and prompts can: edit the file on its machine",
             code="config.not_over_network",
         )
+
+
+def _in(section: KeyPath, path: KeyPath) -> bool:
+    return path[: len(section)] == section
 
 
 def _is_harmless(path: KeyPath) -> bool:

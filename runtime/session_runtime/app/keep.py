@@ -23,14 +23,16 @@ class HistoryKeeper:
     def __init__(self, history: History) -> None:
         self._history = history
         self._worker = Worker()
-        self._last: asyncio.Future[None] | None = None
+        self._last: asyncio.Future[int | None] | None = None
 
-    def keep(self, snapshot: ConfigSnapshot, receipt: Receipt) -> None:
-        """Write down what the file says, unless there is none."""
-        if snapshot.file is not None:
-            at = datetime.fromtimestamp(receipt.at, UTC)
-            work = partial(self._write, snapshot.file.data, snapshot.digest, at)
-            self._last = self._worker.run("keep configuration", work)
+    def keep(self, snapshot: ConfigSnapshot, receipt: Receipt) -> asyncio.Future[int | None] | None:
+        """Write down what the file says, unless there is none; gives the number of the entry to come."""
+        if snapshot.file is None:
+            return None
+        at = datetime.fromtimestamp(receipt.at, UTC)
+        work = partial(self._write, snapshot.file.data, snapshot.digest, at)
+        self._last = self._worker.run("keep configuration", work)
+        return self._last
 
     async def aclose(self) -> None:
         """Wait for the last write, a few seconds at most."""
@@ -38,10 +40,11 @@ class HistoryKeeper:
         if self._last is not None:
             await asyncio.wait([self._last], timeout=LAST_WRITE_S)
 
-    def _write(self, data: Mapping[str, object], digest: str, at: datetime) -> None:
+    def _write(self, data: Mapping[str, object], digest: str, at: datetime) -> int | None:
         try:
             number = self._history.add(data, digest, at)
         except OSError as error:
             _log.warning("the configuration in force could not be kept in the history: %s", error)
-        else:
-            _log.debug("the configuration in force is entry %d of the history", number)
+            return None
+        _log.debug("the configuration in force is entry %d of the history", number)
+        return number

@@ -57,5 +57,5 @@ def set_up_logging(settings: LogSettings, errors_only: Collection[str] = ()) -> 
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(settings.level.upper())
-    for library in ("httpx2", "watchfiles"):
+    for library in ("httpx2", "mcp", "watchfiles"):
         logging.getLogger(library).setLevel(logging.WARNING)

@@ -7,6 +7,8 @@ from typing import Final
 PER_ASK: Final = 4
 """The caller, the model, and what a tool of the ask may open."""
 OF_ITS_OWN: Final = 256
+SPARE: Final = 128
+"""Connections beside those of asks: for status, metrics, and clients that keep theirs a while."""
 
 _log = logging.getLogger(__name__)
 
@@ -36,6 +38,12 @@ def allow_open_files(asks: int) -> None:
             allowed,
             max(1, (allowed - OF_ITS_OWN) // PER_ASK),
         )
+
+
+def most_connections(asks: int) -> int:
+    """How many connections of callers there may be, so that asks, tools and files are left enough."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return asks + SPARE if soft == resource.RLIM_INFINITY else min(asks + SPARE, soft // 2)
 
 
 def _covers(limit: int, wanted: int) -> bool:

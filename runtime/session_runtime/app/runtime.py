@@ -1,29 +1,36 @@
 """A runtime in this process: what a backend opens to ask, and what the daemon serves."""
 
 import asyncio
+import itertools
 import os
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from session_runtime import __version__
+from session_runtime.app.approvals import ToolApproval
 from session_runtime.app.brake import ToolBrake
 from session_runtime.app.editor import ConfigEditor
 from session_runtime.app.metrics import metrics
 from session_runtime.app.reader import ConfigReader
+from session_runtime.app.recorded import of_audit
+from session_runtime.app.servers import ListWatch, ServerControl
 from session_runtime.ask.emitter import Emit, discard
 from session_runtime.ask.service import ALL, AskService
+from session_runtime.audit.log import AuditLog, open_audit
 from session_runtime.config.history import FOLDER as HISTORY
 from session_runtime.config.history import History
-from session_runtime.config.live import LiveConfig
+from session_runtime.config.live import Acted, LiveConfig
 from session_runtime.config.receipt import Receipt
 from session_runtime.config.runtime import TraceSettings
 from session_runtime.config.snapshot import ConfigSnapshot
 from session_runtime.config.watch import Watcher
 from session_runtime.errors import ConfigError, Problem
 from session_runtime.generation import Generation, GenerationBuilder
+from session_runtime.registry.approvals import open_approvals
+from session_runtime.registry.deprecation import replacement_of
 from session_runtime.registry.keyring import Keyring
 from session_runtime.registry.policy import acting_for
 from session_runtime.registry.registry import Registry
@@ -33,6 +40,7 @@ from session_runtime.threads import in_thread
 from session_runtime.trace.metrics import exposition
 from session_runtime.trace.record import AskRecord
 from session_runtime.trace.sink import TraceSink
+from session_runtime.transports.mcp.callers import Callers
 from session_runtime.types import LOCAL, NOTHING, AskRequest, AskResult, Identity, Principal
 
 
@@ -49,15 +57,23 @@ class Runtime:
         watcher: Watcher,
         brake: ToolBrake,
         editor: ConfigEditor,
+        servers: ServerControl,
+        callers: Callers,
+        audit: AuditLog | None,
+        approval: ToolApproval,
     ) -> None:
         self._builder = builder
         self._registry = registry
         self._service = service
         self._sink = sink
+        self._audit = audit
+        self.approval = approval
         self._watcher = watcher
         self.live = live
         self.brake = brake
         self.editor = editor
+        self.servers = servers
+        self.callers = callers
 
     @classmethod
     @asynccontextmanager
@@ -117,14 +133,17 @@ class Runtime:
         if identity is not None:
             acting = acting_for(principal, identity)
             specs = generation.permitted.get(generation.policy.permitted(principal, acting)).tools
+        usable = {spec.name for spec in specs}
         if not principal.admin:
-            return [_tool_to_json(spec) for spec in specs]
-        revoked = generation.policy.revoked.names
+            return [{**_tool_to_json(spec), **_deprecation(spec, usable)} for spec in specs]
+        revoked, states = generation.policy.revoked.names, generation.servers.states()
         return [
             {
                 **_tool_to_json(spec),
+                **_deprecation(spec, usable),
                 "revoked": spec.name in revoked,
                 "place": spec.place,
+                "state": states.get(spec.source_id, "ready"),
                 "statistics": self._registry.statistics(spec).to_json(),
             }
             for spec in specs
@@ -148,8 +167,13 @@ class Runtime:
             "watcher": self._watcher.status(),
             "revocations": [revocation.to_json() for revocation in self.brake.list()],
             "trace_dropped": self._sink.dropped if self._sink is not None else 0,
+            "approvals": self.approval.status(),
+            "audit": None if self._audit is None else self._audit.status(),
             "tools": len(catalog.specs),
-            "servers": [catalog.status(server) for server in catalog.servers()],
+            "servers": [
+                *(catalog.status(each) for each in catalog.servers() if not _is_remote(each)),
+                *generation.servers.status(),
+            ],
             "quarantined": [
                 {"name": bad.name, "place": bad.place, "reason": bad.reason, "stale": bad.stale}
                 for bad in catalog.quarantined
@@ -158,10 +182,11 @@ class Runtime:
         }
 
     def _config_status(self) -> dict[str, Any]:
-        """Whether what the sources say is in force, since when it is not, and what came last."""
-        live, last = self.live, self.live.receipts.last
+        """Whether what the sources say is in force, since when it is not, what is, and what came last."""
+        live, last, applied = self.live, self.live.receipts.last, self.live.receipts.applied
         return {
             "in_force": live.rejected_since is None,
+            "entry": None if applied is None else applied.entry,
             "rejected_since": live.rejected_since,
             "restart_needed": [change.key for change in live.waiting],
             "last_receipt": None if last is None else last.to_json(),
@@ -170,7 +195,11 @@ class Runtime:
     def metrics(self) -> str:
         """Numbers for a monitoring system, in the text format of Prometheus (REL-3)."""
         ready, _ = self.ready()
-        return exposition(metrics(self._builder.generations, self.live, self.asks, ready))
+        families = metrics(
+            self._builder.generations, self.live, self.asks, ready, self._registry.lookups.counts()
+        )
+        recorded, approvals = of_audit(self._audit), self.approval.metrics()
+        return exposition(itertools.chain(families, recorded, approvals, self.callers.metrics()))
 
     @property
     def watched(self) -> bool:
@@ -181,15 +210,31 @@ class Runtime:
         """Whether new asks are taken, and why not."""
         return (False, "draining") if self._service.draining else (True, "ready")
 
+    def missing(self) -> tuple[str, ...]:
+        """The servers that cannot be called just now; asks are taken without their tools (RTE-1)."""
+        return self.generation.servers.missing
+
     async def drain(self, timeout_s: float) -> None:
-        """Refuse new asks, let running ones finish, cancel what is left after ``timeout_s`` (REL-8)."""
+        """Refuse new asks, let running ones finish, cancel what is left after ``timeout_s`` (REL-8).
+
+        The same goes for calls of MCP clients.
+        """
         self._service.drain()
+        self.callers.drain()
         try:
             async with asyncio.timeout(timeout_s):
                 await self._service.idle()
+                await self.callers.idle()
         except TimeoutError:
             self._service.cancel(ALL, "the daemon is stopping")
+            self.callers.cancel()
             await self._service.idle()
+            await self.callers.idle()
+
+
+def _is_remote(source_id: str) -> bool:
+    """Whether a source is made of servers, which are told of one by one."""
+    return source_id.startswith("mcp:")
 
 
 def _tool_to_json(spec: ToolSpec) -> dict[str, Any]:
@@ -210,14 +255,12 @@ def _tool_to_json(spec: ToolSpec) -> dict[str, Any]:
     }
 
 
-def read_config(
-    path: str | os.PathLike[str] | None,
-    env: Mapping[str, str] | None = None,
-    explicit: Mapping[str, object] = NOTHING,
-    env_file: str | os.PathLike[str] | None = None,
-) -> ConfigSnapshot:
-    """Read and validate a configuration without opening anything; raises ConfigError."""
-    return ConfigReader(path, env, explicit, env_file)()
+def _deprecation(spec: ToolSpec, usable: Collection[str]) -> dict[str, Any]:
+    """Why a tool should no longer be used, and what to use instead, as far as that may be known."""
+    old = spec.deprecated
+    if old is None:
+        return {}
+    return {"deprecation": {"reason": old.reason, "replacement": replacement_of(spec, usable)}}
 
 
 @asynccontextmanager
@@ -227,7 +270,7 @@ async def open_runtime(
     resources: Mapping[str, Any] = NOTHING,
     *,
     watch: bool,
-    acted: Callable[[ConfigSnapshot, Receipt], None] = lambda *_: None,
+    acted: Acted = lambda *_: None,
     told: Callable[[Receipt], None] = lambda _: None,
 ) -> AsyncIterator[Runtime]:
     """Open all parts for ``snapshot``, which ``read`` gave, and close them in reverse order.
@@ -237,26 +280,49 @@ async def open_runtime(
     registry = Registry()
     state_dir = snapshot.settings.runtime.state_dir
     revocations = await in_thread("read revocations", partial(open_revocations, state_dir))
-    builder = GenerationBuilder(registry, bundled_handlers(), revocations)
+    recorded = snapshot.settings.audit
+    audit = await in_thread("find the audit log", partial(open_audit, recorded, state_dir))
+    approvals = await in_thread("read approvals", partial(open_approvals, state_dir))
+    builder = GenerationBuilder(
+        registry, bundled_handlers(), revocations, audit=audit, approvals=approvals
+    )
     brake = ToolBrake(revocations, builder.generations)
     live = LiveConfig(read, builder, acted, told)
     await live.start(snapshot)
     watcher = _watcher(live, read, watch)
+    current = partial(_in_force, builder)
+    lists = ListWatch(builder.lists_changed, current, live)
+    servers = ServerControl(current, live)
+    approval = ToolApproval(approvals, current, live)
     editor = ConfigEditor(read, live, History(state_dir / HISTORY))
     try:
         async with _trace(snapshot.settings.trace) as sink:
             keep_record = sink.write if sink is not None else _keep_nothing
             service = AskService(builder.generations, keep_record, resources)
+            callers = Callers(builder.generations, resources)
             try:
-                async with watcher.running():
-                    yield Runtime(builder, registry, service, sink, live, watcher, brake, editor)
+                async with watcher.running(), lists.running():
+                    yield Runtime(
+                        *(builder, registry, service, sink, live, watcher, brake, editor),
+                        *(servers, callers, audit, approval),
+                    )
             finally:
                 service.drain()
                 service.cancel(ALL, "the runtime is closing")
+                callers.drain()
+                callers.cancel()
                 await service.idle()
+                await callers.idle()
+                if audit is not None:
+                    await audit.aclose()
     finally:
         await live.aclose()
+        await approvals.aclose()
         await builder.generations.aclose()
+
+
+def _in_force(builder: GenerationBuilder) -> Generation:
+    return builder.generations.current
 
 
 def _watcher(live: LiveConfig, read: ConfigReader, watch: bool) -> Watcher:

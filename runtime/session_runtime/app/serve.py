@@ -16,17 +16,20 @@ from session_runtime.app.keep import HistoryKeeper
 from session_runtime.app.last_good import last_good as read_last_good
 from session_runtime.app.logs import set_up_logging
 from session_runtime.app.notify import ServiceManager
-from session_runtime.app.open_files import allow_open_files
+from session_runtime.app.open_files import allow_open_files, most_connections
 from session_runtime.app.reader import ConfigReader
 from session_runtime.app.runtime import Runtime, open_runtime
 from session_runtime.app.signals import Signals, listening
+from session_runtime.config.durable import make_folder
 from session_runtime.config.history import FOLDER, History
 from session_runtime.config.receipt import Receipt
 from session_runtime.config.snapshot import ConfigSnapshot
 from session_runtime.errors import ConfigError, StartError
 from session_runtime.transports.http.door import HttpLimits
 from session_runtime.transports.http.guard import ControlGate
+from session_runtime.transports.http.protocol import ConnectionBounds
 from session_runtime.transports.http.server import GRACE_S, build_app, run_http
+from session_runtime.transports.mcp.endpoint import McpEndpoint
 from session_runtime.types import NOTHING
 
 EXIT_STOPPED = 0
@@ -111,9 +114,9 @@ async def _opened(
     """A runtime whose good configurations are kept, and whose receipts the service manager is told."""
     keeper = HistoryKeeper(History(snapshot.settings.runtime.state_dir / FOLDER))
 
-    def acted(snapshot: ConfigSnapshot, receipt: Receipt) -> None:
+    def acted(snapshot: ConfigSnapshot, receipt: Receipt) -> asyncio.Future[int | None] | None:
         _act_now(snapshot, receipt)
-        keeper.keep(snapshot, receipt)
+        return keeper.keep(snapshot, receipt)
 
     def told(receipt: Receipt) -> None:
         manager.status(receipt.summary())
@@ -154,14 +157,21 @@ async def _serve_until(
     port, control = sockets
     stop_serving = asyncio.Event()
     limits = HttpLimits(runtime.generation.settings.http.max_body_bytes)
+
+    def most() -> int:
+        return most_connections(runtime.generation.settings.runtime.max_concurrent_asks)
+
+    bounds = ConnectionBounds(most)
+    mcp = McpEndpoint(runtime.callers)
     doors = {
-        "http": (build_app(runtime, limits, stop_serving), port),
+        "http": (build_app(runtime, limits, stop_serving, mcp=mcp), port),
         "control": (build_app(runtime, limits, stop_serving, ControlGate()), control),
     }
     async with asyncio.TaskGroup() as group:
         for name, (app, sock) in doors.items():
-            serving = group.create_task(run_http(app, sock, stop_serving), name=name)
+            serving = group.create_task(run_http(app, sock, stop_serving, bounds=bounds), name=name)
             serving.add_done_callback(lambda _: signals.stop.set())
+        group.create_task(mcp.serve(stop_serving), name="mcp")
         living = group.create_task(_give_signs_of_life(runtime, manager), name="signs of life")
         reloading = group.create_task(_reload_when_told(runtime, signals, manager), name="hangup")
         manager.ready(_announced(runtime, port))
@@ -252,7 +262,7 @@ def bound(host: str, port: int) -> Iterator[socket.socket]:
 def locked(state_dir: Path) -> Iterator[None]:
     """Own the state directory; raises StartError if another daemon does."""
     try:
-        state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(state_dir)
         handle = (state_dir / "lock").open("a")
     except OSError as error:
         raise StartError(

@@ -19,8 +19,10 @@ from session_runtime.wire import printable
 COMMANDS: Final = {
     "ask": "Ask once, in this process.",
     "asks": "Show and end the asks that run in a daemon.",
+    "audit": "Verify and show the record of tool calls.",
     "config": "Check, show, explain and edit the configuration; go back to an earlier one.",
     "keys": "Make, list and remove the keys that let callers in.",
+    "mcp": "Offer the tools to the MCP client that starts this.",
     "revoke": "Take tools away from a running daemon at once, and give them back.",
     "serve": "Run the daemon.",
     "status": "Show how a running daemon is.",
@@ -81,6 +83,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: list[str]) -> int:
+    for argument in arguments:
+        if argument.encode("utf-8", "ignore").decode() != argument:
+            raise click.UsageError(f"The argument {printable(argument)} is not UTF-8.")
     with commands.make_context("session-runtime", arguments) as context:
         code = commands.invoke(context)
     return code if isinstance(code, int) else exits.OK

@@ -8,7 +8,9 @@ from typing import Literal, cast
 
 import click
 
+from session_runtime.app.runtime import Runtime
 from session_runtime.cli import exits
+from session_runtime.cli.consent import answered
 from session_runtime.cli.opening import opened
 from session_runtime.cli.options import (
     Files,
@@ -42,7 +44,10 @@ def command(
     channel: str | None,
     group: str | None,
 ) -> int:
-    """Ask TEXT once, in this process; no daemon is needed. With - the text is read from standard input."""
+    """Ask TEXT once, in this process; no daemon is needed. With - the text is read from standard input.
+
+    On a terminal you are asked before a destructive tool runs; elsewhere it does not run (exit code 3).
+    """
     if as_json and events:
         raise click.UsageError("--json and --events exclude each other.")
     identity = identity_of(user, roles, channel, group) or Identity()
@@ -52,24 +57,39 @@ def command(
     report = _report(form)
     # what a handler prints must not end up inside the JSON
     with contextlib.redirect_stdout(sys.stdout if form == "text" else sys.stderr):
-        return exits.of_result(asyncio.run(_ask(request, files, report)))
+        return exits.of_result(asyncio.run(_ask(request, files, report, _is_person(form))))
 
 
-async def _ask(request: AskRequest, files: Files, report: Report) -> AskResult:
+async def _ask(request: AskRequest, files: Files, report: Report, person: bool) -> AskResult:
+    """Ask, and as long as calls wait for a ``person`` who is there, ask them and go on."""
     async with opened(files) as runtime:
-        outbox = Outbox()
-        asking = asyncio.create_task(runtime.ask(request, outbox.emit), name="ask")
-        asking.add_done_callback(lambda _: outbox.close())
-        try:
-            await _show(outbox, report)
-            return await asking
-        except asyncio.CancelledError:
-            asking.cancel()
-            await _show(outbox, report)  # what came of an ask that was interrupted
-            raise
-        finally:
-            asking.cancel()
-            await asyncio.wait([asking])
+        while True:
+            result = await _ask_once(runtime, request, report)
+            following = await answered(request, result) if person and result.pending else None
+            if following is None:
+                return result
+            request = following
+
+
+async def _ask_once(runtime: Runtime, request: AskRequest, report: Report) -> AskResult:
+    outbox = Outbox()
+    asking = asyncio.create_task(runtime.ask(request, outbox.emit), name="ask")
+    asking.add_done_callback(lambda _: outbox.close())
+    try:
+        await _show(outbox, report)
+        return await asking
+    except asyncio.CancelledError:
+        asking.cancel()
+        await _show(outbox, report)  # what came of an ask that was interrupted
+        raise
+    finally:
+        asking.cancel()
+        await asyncio.wait([asking])
+
+
+def _is_person(form: Form) -> bool:
+    """Whether somebody is there who can be asked."""
+    return form == "text" and sys.stdin.isatty() and sys.stdout.isatty()
 
 
 async def _show(outbox: Outbox, report: Report) -> None:

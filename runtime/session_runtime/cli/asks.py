@@ -6,6 +6,7 @@ from urllib.parse import quote, urlencode
 
 import click
 
+from session_runtime.ask.service import ALL
 from session_runtime.cli import exits
 from session_runtime.cli.daemon import daemon_options
 from session_runtime.cli.options import json_option
@@ -51,7 +52,9 @@ def cancel_asks(
     """End the asks with these IDs at once; their callers get the outcome cancelled."""
     if everything == bool(ask_ids):
         raise click.UsageError("Give either IDs or --all.")
-    cancelled, faults = _cancel(daemon, ["all"] if everything else ask_ids, reason)
+    if ALL in ask_ids:
+        raise click.UsageError(f"{ALL!r} is no ID: say --all to end every ask.")
+    cancelled, faults = _cancel(daemon, [ALL] if everything else ask_ids, reason)
     if as_json:
         print_json({"cancelled": cancelled, "problems": faults})
     else:

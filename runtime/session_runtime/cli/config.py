@@ -11,7 +11,7 @@ import click
 from session_runtime.cli import config_edit, config_live, exits
 from session_runtime.cli.opening import Checked, checked
 from session_runtime.cli.options import Files, file_options, json_option
-from session_runtime.cli.reading import looked_at, reader_of
+from session_runtime.cli.reading import looked_at, reader_of, source_of
 from session_runtime.cli.screen import print_json
 from session_runtime.config.explain import Explanation, explain, explain_section, show
 from session_runtime.errors import ConfigError
@@ -45,8 +45,9 @@ def check_config(diff: bool, state_dir: Path | None, files: Files, as_json: bool
     """Prepare everything the configuration asks for, as a start from this shell; tell what is wrong."""
     if diff:
         return config_live.would_change(files, state_dir, as_json)
+    reader = reader_of(files)
     try:
-        found = _described(asyncio.run(checked(reader_of(files)(absent="fault here"))))
+        found = _described(asyncio.run(checked(reader(absent="fault here"))))
     except ConfigError as error:
         if not as_json:
             raise
@@ -58,7 +59,8 @@ def check_config(diff: bool, state_dir: Path | None, files: Files, as_json: bool
     unusable = [f"{tool['place']}: {tool['reason']}" for tool in found["quarantined"]]
     for warning in (*found["warnings"], *unusable):
         click.echo(f"warning: {printable(warning)}", err=True)
-    click.echo(f"ok: {found['tools']} tools, digest {found['digest']}")
+    read = printable(source_of(reader))
+    click.echo(f"ok: {found['tools']} tools, digest {found['digest']} ({read})")
     return exits.OK
 
 
@@ -106,6 +108,8 @@ def explain_config(key: str, of_daemon: bool, files: Files, as_json: bool) -> No
     for source in explanation.shadowed:
         click.echo(printable(f"shadowed, no effect: {source}"))
     click.echo(f"an edit acts: {explanation.acts}")
+    if not of_daemon:
+        click.echo(printable(f"read: {source_of(reader_of(files))}"))
 
 
 def _explained(files: Files, key: str) -> Explanation | tuple[Explanation, ...]:

@@ -14,12 +14,12 @@ import click
 from session_runtime.app.reader import ConfigReader
 from session_runtime.cli.options import Files, file_options, json_option
 from session_runtime.cli.proof import proven
-from session_runtime.cli.reading import Look, reader_of
+from session_runtime.cli.reading import opened_to_edit, reader_of
 from session_runtime.cli.screen import print_json
 from session_runtime.config import edit as edit_file
 from session_runtime.config.edit import Edit
 from session_runtime.config.history import FOLDER, History
-from session_runtime.config.rollback import KEPT, plan_rollback
+from session_runtime.config.rollback import KEPT, draft_rollback
 from session_runtime.config.starting import starting_config
 from session_runtime.config.typed import typed_value
 from session_runtime.config.written import REMOVED, Difference
@@ -133,7 +133,7 @@ def rollback(
     reader = reader_of(files)
     file = edit_file.open_file(reader.path, may_be_absent=True)
     kept = _history(reader)
-    planned = plan_rollback(file, kept, number, Look(reader), include)
+    planned = draft_rollback(file, kept, number, include)
     finish(proven(reader, planned.edit), dry_run, as_json, planned.left)
 
 
@@ -147,8 +147,8 @@ def _history(reader: ConfigReader) -> History:
 
 def _edit(path: tuple[str, ...], value: object, dry_run: bool, files: Files, as_json: bool) -> None:
     reader = reader_of(files)
-    planned = edit_file.plan(edit_file.open_file(reader.path), {path: value}, Look(reader))
-    finish(proven(reader, planned), dry_run, as_json)
+    drafted = edit_file.draft(opened_to_edit(reader), {path: value})
+    finish(proven(reader, drafted), dry_run, as_json)
 
 
 def finish(edit: Edit, dry_run: bool, as_json: bool, left: Sequence[str] = ()) -> None:

@@ -14,8 +14,9 @@ from session_runtime.cli.options import Files, json_option
 from session_runtime.cli.reading import reader_of
 from session_runtime.cli.screen import print_json
 from session_runtime.client.control import ControlClient
+from session_runtime.config.edit import open_file
 from session_runtime.config.explain import Explanation
-from session_runtime.errors import Problem
+from session_runtime.errors import Problem, RequestError
 from session_runtime.wire import printable
 
 
@@ -33,13 +34,17 @@ def reload(daemon: ControlClient, as_json: bool) -> int:
 @daemon_options
 @json_option
 def receipts(limit: int, daemon: ControlClient, as_json: bool) -> None:
-    """List what the last attempts to change the configuration came to, the newest first."""
+    """List what the last attempts to change the configuration came to, the newest first.
+
+    An entry is the number by which config rollback goes back to it.
+    """
     found = daemon.request("GET", f"/v1/config/history?limit={limit}")["receipts"]
     if as_json:
         print_json(found)
         return
     for receipt in found:
-        click.echo(printable(f"{receipt['id']:5}  {head_of(receipt)}"))
+        entry = "" if receipt["entry"] is None else f"  entry {receipt['entry']}"
+        click.echo(printable(f"{receipt['id']:5}  {head_of(receipt)}{entry}"))
         for line in details_of(receipt):
             click.echo(printable(f"       {line}"))
 
@@ -52,9 +57,20 @@ def would_change(files: Files, state_dir: Path | None, as_json: bool) -> int:
     """Tell what the file would change in the daemon, which tries it and changes nothing."""
     reader = reader_of(files)
     daemon = ControlClient(state_dir or reader.state_dir())
-    text = reader.path.read_bytes() if reader.path.exists() else None
-    receipt = daemon.request("POST", "/v1/config/validate", toml=text or None)
+    text = open_file(reader.path, may_be_absent=True).content
+    if text is None:
+        _expect_no_file(daemon, reader.path)
+    receipt = daemon.request("POST", "/v1/config/validate", toml=text)
     return _tell(receipt, "this is what a reload would come to", as_json)
+
+
+def _expect_no_file(daemon: ControlClient, path: Path) -> None:
+    """Refuse to compare a file that is not there with what the daemon reads from another."""
+    file = daemon.request("GET", "/v1/config")["file"]
+    if file is not None and Path(file) != path:
+        raise RequestError(
+            f"there is no file {path} to compare: the daemon reads {file}, name that by --config"
+        )
 
 
 def in_force(files: Files) -> tuple[Explanation, ...]:

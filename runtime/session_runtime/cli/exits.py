@@ -40,8 +40,8 @@ def of_result(result: AskResult) -> int:
         case "cancelled":
             return INTERRUPTED
         case "failed":
-            refused = result.error is not None and result.error.code.startswith("request.")
-            return USAGE if refused else FAILED
+            family = "" if result.error is None else result.error.code.partition(".")[0]
+            return USAGE if family in ("request", "confirmation") else FAILED
         case _:
             assert_never(result.outcome)
 

@@ -8,7 +8,7 @@ import click
 from session_runtime.cli.config_edit import finish
 from session_runtime.cli.options import Files, file_options, json_option
 from session_runtime.cli.proof import proven
-from session_runtime.cli.reading import Look, reader_of
+from session_runtime.cli.reading import reader_of
 from session_runtime.config import edit as edit_file
 from session_runtime.config.keys import KeyPath
 from session_runtime.config.mcp_json import servers_of
@@ -41,7 +41,7 @@ def command(json_file: Path, replace: bool, dry_run: bool, files: Files, as_json
     changes: dict[KeyPath, object] = {
         ("mcp", "servers", name): table for name, table in imported.servers.items()
     }
-    finish(proven(reader, edit_file.plan(file, changes, Look(reader))), dry_run, as_json)
+    finish(proven(reader, edit_file.draft(file, changes)), dry_run, as_json)
 
 
 def _servers(data: Mapping[str, object]) -> set[str]:

@@ -8,9 +8,9 @@ import click
 
 from session_runtime.cli.options import Files, file_options, json_option
 from session_runtime.cli.proof import KEYS, OPEN, proven
-from session_runtime.cli.reading import Look, looked_at, reader_of
+from session_runtime.cli.reading import Look, looked_at, opened_to_edit, reader_of
 from session_runtime.cli.screen import print_json
-from session_runtime.config.edit import open_file, plan, write
+from session_runtime.config.edit import draft, open_file, plan, write
 from session_runtime.config.http import HttpKey
 from session_runtime.config.rewrite import rewritten
 from session_runtime.config.snapshot import ConfigSnapshot
@@ -50,10 +50,11 @@ def add_key(name: str, files: Files, to_file: bool, as_json: bool, **more: Any) 
         raise RequestError(f"there is a key of {name!r} already: keys revoke it, or choose a name")
     key = new_key()
     entry = {"hash": hash_of(key), **_given(more)}
-    file = open_file(reader.path, may_be_absent=not to_file)
-    edit = plan(file, {(*KEYS, name): entry}, Look(reader))
     if to_file:
-        write(proven(reader, edit))
+        write(proven(reader, draft(opened_to_edit(reader), {(*KEYS, name): entry})))
+    else:
+        file = open_file(reader.path, may_be_absent=True)
+        plan(file, {(*KEYS, name): entry}, Look(reader))
     if as_json:
         print_json({"name": name, "key": key, "hash": entry["hash"], "written": to_file})
         return
@@ -91,14 +92,14 @@ def revoke_key(name: str, last: bool, files: Files, as_json: bool) -> None:
     Without any key, everybody on this machine may call, and is an administrator: see --last.
     """
     reader = reader_of(files)
-    look = Look(reader)
-    snapshot = look()
+    file = open_file(reader.path, may_be_absent=True)
+    snapshot = Look(reader)(file.content)
     _expect_in_file(snapshot, name)
     if snapshot.settings.http.keys.keys() == {name} and not last:
         raise RequestError(
             f"the key of {name!r} is the last: {OPEN}; add another key first, or say --last"
         )
-    edit = proven(reader, plan(open_file(reader.path), {(*KEYS, name): REMOVED}, look))
+    edit = proven(reader, draft(file, {(*KEYS, name): REMOVED}))
     write(edit)
     for warning in edit.warnings:
         click.echo(f"warning: {printable(str(warning))}", err=True)

@@ -6,14 +6,16 @@ from pathlib import Path
 import click
 
 from session_runtime.app.reader import DEFAULT_CONFIG
-from session_runtime.app.runtime import read_config
+from session_runtime.app.runtime import bundled_handlers
 from session_runtime.cli.options import Files, file_options, json_option
+from session_runtime.cli.reading import looked_at, reader_of
 from session_runtime.cli.screen import print_json
 from session_runtime.config.snapshot import ConfigSnapshot
+from session_runtime.errors import RequestError
 from session_runtime.local.scaffold import write_tool
 from session_runtime.wire import printable
 
-_DEFAULT_FOLDER = Path("handlers")
+_DEFAULT_FOLDER = Path("tools")
 
 
 @click.command("new")
@@ -22,15 +24,19 @@ _DEFAULT_FOLDER = Path("handlers")
     "--dir",
     "folder",
     type=click.Path(path_type=Path),
-    help="The folder of tools to write into; otherwise the first of [handlers] paths, or ./handlers.",
+    help="The folder of tools to write into; otherwise the first of [handlers] paths, or ./tools.",
 )
 @file_options
 @json_option
 def command(name: str, folder: Path | None, files: Files, as_json: bool) -> None:
     """Write the folder of a new tool NAME, such as echo or shop.price."""
-    snapshot = read_config(files.config, env_file=files.env_file)
+    snapshot = looked_at(reader_of(files))
     paths = snapshot.settings.handlers.paths
     root = folder or next(iter(paths), _DEFAULT_FOLDER)
+    if root.resolve().is_relative_to(bundled_handlers().resolve()):
+        raise RequestError(
+            f"{root} is where the tools are that come with session-runtime: name another folder by --dir"
+        )
     tool = write_tool(root, name)
     in_paths = root.resolve() in [path.resolve() for path in paths]
     next_steps = (

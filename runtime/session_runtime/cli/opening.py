@@ -18,11 +18,11 @@ _QUIET = LogSettings(level="warning")
 
 
 @asynccontextmanager
-async def opened(files: Files) -> AsyncIterator[Runtime]:
-    """Open the runtime of a configuration; raises ConfigError."""
+async def opened(files: Files, *, watch: bool = False) -> AsyncIterator[Runtime]:
+    """Open the runtime of a configuration, whose edits act if it is to ``watch``; raises ConfigError."""
     # how an ask ends is told by its report; an error of ours is told nowhere else
     set_up_logging(_QUIET, errors_only=(service.__name__,))
-    async with Runtime.open(files.config, env_file=files.env_file, watch=False) as runtime:
+    async with Runtime.open(files.config, env_file=files.env_file, watch=watch) as runtime:
         yield runtime
 
 
@@ -38,10 +38,13 @@ class Checked:
 
 
 async def checked(snapshot: ConfigSnapshot) -> Checked:
-    """Prepare all that a configuration asks for, and let it go again; raises ConfigError."""
+    """Prepare all that a configuration asks for, and let it go again; raises ConfigError.
+
+    No server of tools is started or connected to.
+    """
     set_up_logging(_QUIET)
     builder = GenerationBuilder(Registry(), bundled_handlers())
-    prepared = await builder.prepare(snapshot)
+    prepared = await builder.prepare(snapshot, purpose="trial")
     try:
         return Checked(prepared.generation, tuple(_unimportable(prepared.generation)))
     finally:

@@ -1,10 +1,11 @@
 """Whether an edit makes a configuration that can be used: the daemon tells, else a start is prepared.
 
-Both use the one validator, so an edit that passes is not rejected when the daemon notices it.
+Both use the one validator, so an edit that passes is not rejected when the daemon notices it. Where the
+daemon answers, its environment counts and not that of the shell.
 """
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -13,36 +14,44 @@ from session_runtime.app.reader import ConfigReader
 from session_runtime.cli.opening import checked
 from session_runtime.cli.reading import Look
 from session_runtime.client.control import ControlClient
-from session_runtime.config.edit import ConfigFile, Edit
-from session_runtime.config.keys import KeyPath
-from session_runtime.config.written import REMOVED, value_at
+from session_runtime.config.edit import ConfigFile, Edit, judged, shadowed, unplaced
+from session_runtime.config.keys import KeyPath, dotted
+from session_runtime.config.secrets import NOT_SET
+from session_runtime.config.shape import NOTICES, OLD_NOTICES
+from session_runtime.config.written import REMOVED, Difference, value_at
 from session_runtime.errors import ConfigError, Problem, SessionRuntimeError
 
 KEYS: Final[KeyPath] = ("http", "keys")
 OPEN: Final = "without a key, every caller on this machine is an administrator"
+STILL_IN: Final = (
+    "no key is left in the file, but the running daemon keeps those it has until a restart: to lock them"
+    f" out now, add another key first, then remove these; after a restart, {OPEN}"
+)
 
+_Receipt = Mapping[str, Any]
 _UNKNOWN_SECRETS: Final = Problem(
     "no daemon of this file answers that could check the edit with its own environment, so nothing was"
     " written: set in this shell what is not set, or name the file of variables by --env-file, or"
     " start the daemon first"
 )
+_OF_THE_DAEMON: Final = (
+    "in the environment of the running daemon: restart it with the variable, or give the secret as"
+    ' "file:/path"'
+)
 
 
 def proven(reader: ConfigReader, edit: Edit) -> Edit:
-    """Give the edit with all warnings of what it makes; raises ConfigError if that cannot be used."""
+    """Give a drafted edit with all warnings of what it makes, and with when each change acts.
+
+    Raises ConfigError if that cannot be used, RequestError if it would have no effect (CFG-3b).
+    """
     receipt = _receipt(reader, edit)
-    warnings = _by_a_start(reader, edit) if receipt is None else _by_the_daemon(receipt)
-    return replace(edit, warnings=(*warnings, *_opened(reader, edit)))
+    if receipt is None:
+        return _by_a_start(reader, edit)
+    return _by_the_daemon(receipt, edit)
 
 
-def _opened(reader: ConfigReader, edit: Edit) -> Iterator[Problem]:
-    """Warn of an edit that takes the last key away: nobody is kept out by what remains."""
-    had_keys = value_at(edit.file.data, KEYS) not in ({}, REMOVED)
-    if had_keys and not Look(reader)(edit.content).settings.http.keys:
-        yield Problem(f"no key is left: {OPEN}")
-
-
-def _receipt(reader: ConfigReader, edit: Edit) -> Mapping[str, Any] | None:
+def _receipt(reader: ConfigReader, edit: Edit) -> _Receipt | None:
     """What the daemon of this very file says a reload would come to; None if none answers."""
     try:
         daemon = ControlClient(reader.state_dir())
@@ -57,16 +66,60 @@ def _reads(file: str | None, edited: ConfigFile) -> bool:
     return file is not None and Path(file).resolve() == edited.place
 
 
-def _by_the_daemon(receipt: Mapping[str, Any]) -> tuple[Problem, ...]:
+def _by_the_daemon(receipt: _Receipt, edit: Edit) -> Edit:
     if receipt["verdict"] == "rejected":
-        raise ConfigError(Problem(**problem) for problem in receipt["errors"])
-    return tuple(Problem(**problem) for problem in receipt["warnings"])
+        told = (Problem(**problem) for problem in receipt["errors"])
+        raise ConfigError(map(_as_the_daemons, unplaced(told, edit)))
+    _expect_effect(receipt, edit)
+    warnings = tuple(Problem(**problem) for problem in receipt["warnings"])
+    if _keeps_keys(receipt) and any(path[: len(KEYS)] == KEYS for path in edit.touched):
+        warnings += (Problem(STILL_IN),)
+    acting = tuple(_as_told(edit.differences, receipt))
+    return replace(edit, differences=acting, warnings=warnings)
 
 
-def _by_a_start(reader: ConfigReader, edit: Edit) -> tuple[Problem, ...]:
+def _as_the_daemons(problem: Problem) -> Problem:
+    """Say whose environment lacks a variable: the shell may well have it."""
+    if problem.message.endswith(NOT_SET):
+        return replace(problem, message=f"{problem.message} {_OF_THE_DAEMON}")
+    return problem
+
+
+def _expect_effect(receipt: _Receipt, edit: Edit) -> None:
+    touched = {dotted(NOTICES if path == OLD_NOTICES else path) for path in edit.touched}
+    faults = [
+        f"{change['key']}: no effect: shadowed by {change['shadowed_by']}"
+        for change in receipt["changes"]
+        if change["shadowed_by"] is not None and change["key"] in touched
+    ]
+    if faults:
+        raise shadowed(faults, "the running daemon has it: change it there, and restart it")
+
+
+def _as_told(differences: Sequence[Difference], receipt: _Receipt) -> Iterator[Difference]:
+    """Give the differences with when the daemon says that they act."""
+    told = [*receipt["changes"], *receipt["restart_needed"]]
+    acts = {change["key"]: change["acts"] for change in told}
+    waits = _keeps_keys(receipt)
+    for each in differences:
+        held_back = waits and each.key.startswith(f"{dotted(KEYS)}.")
+        yield replace(each, acts="restart" if held_back else acts.get(each.key, each.acts))
+
+
+def _keeps_keys(receipt: _Receipt) -> bool:
+    """Whether the daemon keeps all keys that it has, as none would be left."""
+    return any(change["key"] == dotted(KEYS) for change in receipt["restart_needed"])
+
+
+def _by_a_start(reader: ConfigReader, edit: Edit) -> Edit:
+    looked_at = judged(edit, Look(reader))
     try:
         snapshot = reader(edit.content, absent="fault here")
-    except ConfigError as error:  # all else that reading can find was found when it was planned
+    except ConfigError as error:  # all else that reading can find was found already
         raise ConfigError([*error.problems, _UNKNOWN_SECRETS]) from None
     generation = asyncio.run(checked(snapshot)).generation
-    return (*generation.snapshot.warnings, *map(Problem, generation.warnings))
+    told = (*generation.snapshot.warnings, *map(Problem, generation.warnings))
+    had_keys = value_at(edit.file.data, KEYS) not in ({}, REMOVED)
+    if had_keys and not snapshot.settings.http.keys:
+        told = (*told, Problem(f"no key is left: {OPEN}"))
+    return replace(looked_at, warnings=told)

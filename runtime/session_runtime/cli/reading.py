@@ -1,10 +1,15 @@
 """Reads the configuration to look at it, from a shell whose environment need not be the daemon's."""
 
+from collections.abc import Sequence
+
 import click
 
 from session_runtime.app.reader import ConfigReader
 from session_runtime.cli.options import Files
+from session_runtime.config.edit import ConfigFile, open_file
+from session_runtime.config.history import FOLDER, Entry, History
 from session_runtime.config.snapshot import ConfigSnapshot
+from session_runtime.errors import ConfigError, Problem
 from session_runtime.wire import printable
 
 
@@ -22,6 +27,33 @@ class Look:
     def __call__(self, text: bytes | None = None) -> ConfigSnapshot:
         """Read it, with ``text`` instead of the file's content; raises ConfigError."""
         return self._reader(text, absent="warning")
+
+
+def opened_to_edit(reader: ConfigReader) -> ConfigFile:
+    """Read the file to edit it; ConfigError names the ways to get one where there is none."""
+    try:
+        return open_file(reader.path)
+    except ConfigError as error:
+        entries = () if reader.path.exists() else _entries(reader)
+        if not entries:
+            raise
+        number = entries[0].number
+        way_out = f"or go back to what worked: session-runtime config rollback {number}"
+        raise ConfigError([*error.problems, Problem(way_out, source=reader.path.name)]) from None
+
+
+def _entries(reader: ConfigReader) -> Sequence[Entry]:
+    try:
+        return History(reader.state_dir() / FOLDER).entries()
+    except (ConfigError, OSError):
+        return ()
+
+
+def source_of(reader: ConfigReader) -> str:
+    """Say which file the configuration is read from, or that there is none."""
+    if reader.path.exists():
+        return str(reader.path)
+    return f"no {reader.path}: defaults and variables alone"
 
 
 def looked_at(reader: ConfigReader) -> ConfigSnapshot:

@@ -6,8 +6,8 @@ import click
 
 from session_runtime.cli.screen import print_json, print_text
 from session_runtime.transports.outbox import Delivery
-from session_runtime.types import AskFinished, AskResult, MessageSent
-from session_runtime.wire import event_to_json, printable, result_to_json
+from session_runtime.types import AskFinished, AskResult, MessageSent, PendingCall
+from session_runtime.wire import event_to_json, printable, result_to_json, to_bytes
 
 
 class Report(Protocol):
@@ -55,9 +55,16 @@ class TextReport:
 
 
 def show_error(result: AskResult) -> None:
-    """Tell why an ask did not end well."""
+    """Tell why an ask did not end well, or what waits for a person's consent."""
+    for call in result.pending:
+        click.echo(f"{result.outcome}: {shown_call(call)} was not run", err=True)
     if result.error is not None:
         wait = result.error.retry_after_s
         hint = f"; try again in {wait:g} s" if wait is not None else ""
         message = printable(f"{result.outcome}: {result.error.message}{hint}")
         click.echo(f"{message} ({result.error.code})", err=True)
+
+
+def shown_call(call: PendingCall) -> str:
+    """The whole of a call, harmless on a terminal: who agrees to it must have seen it."""
+    return printable(f"{call.tool} {to_bytes(call.arguments).decode()}")

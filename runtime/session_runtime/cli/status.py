@@ -31,6 +31,9 @@ def command(daemon: ControlClient, as_json: bool) -> None:
 def _state(status: Mapping[str, Any]) -> Iterator[str]:
     yield f"{status['name']} {status['version']}: {status['state']}, {status['asks']} asks run"
     yield f"tools: {status['tools']}"
+    for each in status["servers"]:
+        if "name" in each:
+            yield from server_line(each)
     for each in status["generations"]:
         force = "in force" if each["in_force"] else "until its asks end"
         yield (
@@ -39,13 +42,38 @@ def _state(status: Mapping[str, Any]) -> Iterator[str]:
         )
 
 
+def server_line(server: Mapping[str, Any]) -> Iterator[str]:
+    """One server, and each of its credentials, as ``/v1/status`` tells of them."""
+    group = "" if server["group"] is None else f" of the group {server['group']}"
+    if "state" in server:
+        yield f"server {server['name']}{group}: {_session(server)}"
+    for each in server.get("credentials", ()):
+        yield f"server {server['name']}{group}, credential {each['name']}: {_session(each)}"
+
+
+def _session(session: Mapping[str, Any]) -> str:
+    for_s = max(0.0, time.time() - session["since"])
+    told = [f"{session['state']} for {for_s:.0f} s, {session['tools']} tools"]
+    if session["refused"]:
+        told.append(f"{session['refused']} refused")
+    if session["stale"]:
+        told.append("as last listed")
+    if session["restarts"]:
+        told.append(f"{session['restarts']} restarts")
+    if session["error"]:
+        told.append(session["error"])
+    return ", ".join(told)
+
+
 def _configuration(status: Mapping[str, Any]) -> Iterator[str]:
     config, watcher = status["config"], status["watcher"]
     if config["in_force"]:
         yield "configuration: what its sources say is in force"
     else:
         since = max(0.0, time.time() - config["rejected_since"])
-        yield f"configuration: its sources have been unusable for {since:.0f} s; the one before stays"
+        entry = config["entry"]
+        stays = "the one before" if entry is None else f"entry {entry} of the history"
+        yield f"configuration: its sources have been unusable for {since:.0f} s; in force is {stays}"
     yield f"last attempt: {head_of(config['last_receipt'])}"
     yield from (f"  {line}" for line in details_of(config["last_receipt"]))
     if config["restart_needed"]:
@@ -59,7 +87,22 @@ def _configuration(status: Mapping[str, Any]) -> Iterator[str]:
         yield f"warning: watching failed and goes on: {watcher['failure']}"
 
 
+def _audit(audit: Mapping[str, Any] | None) -> Iterator[str]:
+    if audit is None:
+        yield "audit log: off"
+        return
+    if audit["sequence"]:
+        yield f"audit log: ends with record {audit['sequence']}:{audit['head']} in {audit['file']}"
+    if audit["lost"]:
+        yield f"warning: {audit['lost']} audit records are lost"
+    if audit["trouble"] is not None:
+        yield f"warning: the audit log cannot be written: {audit['trouble']}"
+
+
 def _to_know(status: Mapping[str, Any]) -> Iterator[str]:
+    yield from _audit(status["audit"])
+    for each in status["approvals"]["waiting"]:
+        yield f"waits for an approval: {each['name']}"
     for each in status["revocations"]:
         reason = f" ({each['reason']})" if each["reason"] else ""
         yield f"revoked: {each['pattern']}{reason}"

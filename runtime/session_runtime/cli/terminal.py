@@ -11,6 +11,7 @@ from session_runtime.types import (
     AskFinished,
     AskResult,
     AskStarted,
+    ConfirmationRequired,
     MessageSent,
     Notice,
     PrefetchFinished,
@@ -75,6 +76,8 @@ def _line_of(event: AskEvent) -> str | None:
             return f"· {text}"
         case ToolStarted() | ToolProgress() | ToolFinished():
             return _tool_line(event)
+        case ConfirmationRequired(pending=call):
+            return f"? {call.tool} waits for consent"
         case AskStarted() | TextDelta() | MessageSent() | AskFinished():
             return None
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from session_runtime.cli import import_mcp, new_tool
+from session_runtime.cli import import_mcp, new_tool, servers, tools_diff
 from session_runtime.cli.opening import opened
 from session_runtime.cli.options import (
     Files,
@@ -33,6 +33,10 @@ def command() -> None:
 
 
 command.add_command(new_tool.command)
+command.add_command(tools_diff.snapshot_command)
+command.add_command(tools_diff.diff_command)
+for _each in servers.COMMANDS:
+    command.add_command(_each)
 command.add_command(import_mcp.command)
 
 
@@ -48,7 +52,9 @@ def list_tools(files: Files, as_json: bool, **identity: Any) -> None:
         return
     width = max((len(tool["name"]) for tool in tools), default=0)
     for tool in tools:
-        click.echo(f"{tool['name']:{width}}  {first_line(tool['description'])}")
+        click.echo(
+            f"{tool['name']:{width}}  {_source(tool)}{_age(tool)}{first_line(tool['description'])}"
+        )
 
 
 @command.command("show")
@@ -62,8 +68,11 @@ def show_tool(name: str, files: Files, as_json: bool, **identity: Any) -> None:
     if as_json:
         print_json(tool)
         return
-    click.echo(printable(f"{tool['name']} ({tool['origin']}, {tool['place']})"))
+    state = "" if tool["state"] == "ready" else f", {tool['state']}"
+    click.echo(printable(f"{tool['name']} ({tool['origin']}, {tool['place']}{state})"))
     print_text(tool["description"])
+    if "deprecation" in tool:
+        click.echo(printable(_deprecation(tool["deprecation"])))
     for parameter, schema in tool["parameters"].get("properties", {}).items():
         needed = ", required" if parameter in tool["parameters"].get("required", ()) else ""
         click.echo(printable(f"  {parameter}: {_kind(schema)}{needed}"))
@@ -85,6 +94,24 @@ def search_tools(query: str, limit: int, files: Files, as_json: bool, **identity
         click.echo(f"{hit['score']:7.3f}  {hit['name']}")
     if not found:
         click.echo("nothing found", err=True)
+
+
+def _source(tool: Tool) -> str:
+    """Where a tool of a server comes from, and that it cannot be called now if so."""
+    if tool["origin"] != "mcp":
+        return ""
+    state = "" if tool["state"] == "ready" else f" is {tool['state']}"
+    return f"[{tool['source']}{state}] "
+
+
+def _deprecation(told: Mapping[str, Any]) -> str:
+    reason = f": {told['reason']}" if told["reason"] else ""
+    instead = f"; use {told['replacement']}" if told["replacement"] else ""
+    return f"deprecated{reason}{instead}"
+
+
+def _age(tool: Tool) -> str:
+    return "(deprecated) " if tool["deprecated"] else ""
 
 
 def _kind(schema: object) -> str:

@@ -2,17 +2,18 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
-from session_runtime.config.live import News, Touched
+from session_runtime.audit.log import AuditLog
+from session_runtime.config.live import News, Purpose, Touched
 from session_runtime.config.load import ConfigSnapshot
 from session_runtime.config.models import ModelProfile
-from session_runtime.config.settings import default_profile, profiles
+from session_runtime.config.settings import Settings, default_profile, profiles
 from session_runtime.errors import ConfigError, Problem
 from session_runtime.generation.derive import Derived, derive
 from session_runtime.generation.live import Generations, UsagePool
@@ -27,18 +28,24 @@ from session_runtime.generation.state import (
 from session_runtime.generation.warnings import taken_for_the_loader
 from session_runtime.local.scan import Scan, scan
 from session_runtime.local.source import LocalSource
+from session_runtime.local.tool import SOURCE_ID
+from session_runtime.mcp.pool import Held, ServerPool
+from session_runtime.mcp.servers import Servers, lists_of, open_servers
+from session_runtime.mcp.session import OpenLink
 from session_runtime.models.base import Model
 from session_runtime.models.factory import open_model, profile_digest
 from session_runtime.models.limited import LimitedModel
+from session_runtime.registry.approvals import Approvals
 from session_runtime.registry.catalog import Catalog, build_catalog
 from session_runtime.registry.invoke.pipeline import Invoker
 from session_runtime.registry.invoke.results import Renderer
 from session_runtime.registry.keyring import open_keyring
 from session_runtime.registry.registry import Registry
 from session_runtime.registry.revocations import Revocations
-from session_runtime.registry.schema import compile_schema
+from session_runtime.registry.schema import ArgumentCheck, compile_schema
 from session_runtime.threads import in_thread
 from session_runtime.toolbox.box import Toolbox, open_toolbox, toolbox_key
+from session_runtime.types import NOTHING
 
 _log = logging.getLogger(__name__)
 
@@ -65,11 +72,19 @@ class PreparedGeneration:
 class GenerationBuilder:
     """Prepares generations; what did not change is shared with the ones before (REL-1).
 
-    What ``revocations`` take away is taken from all of them, at once (REL-9).
+    What ``revocations`` take away is taken from all of them, at once (REL-9). ``open_link`` stands in for
+    connections to servers. Calls are told to ``audit`` (RTE-13);
+    ``approvals`` knows in which form tools of servers may be used (RTE-4).
     """
 
     def __init__(
-        self, registry: Registry, bundled: Path, revocations: Revocations | None = None
+        self,
+        registry: Registry,
+        bundled: Path,
+        revocations: Revocations | None = None,
+        open_link: OpenLink | None = None,
+        audit: AuditLog | None = None,
+        approvals: Approvals | None = None,
     ) -> None:
         self._registry = registry
         self._bundled = bundled
@@ -78,18 +93,26 @@ class GenerationBuilder:
         self._sources: UsagePool[LocalSource] = UsagePool()
         self._models: UsagePool[Model] = UsagePool()
         self._toolboxes: UsagePool[Toolbox] = UsagePool()
+        self._servers = ServerPool(open_link)
+        self._audit = audit
+        self._approvals = approvals or Approvals()
         self._in_force: PreparedGeneration | None = None
         self._deriving = asyncio.Lock()
         self.generations = Generations(self.let_go)
 
+    @property
+    def lists_changed(self) -> asyncio.Event:
+        """Set whenever a server lists other tools than before; who heeds that clears it."""
+        return self._servers.changed
+
     async def prepare(
-        self, snapshot: ConfigSnapshot, touched: Touched = None
+        self, snapshot: ConfigSnapshot, touched: Touched = None, purpose: Purpose = "reload"
     ) -> PreparedGeneration:
         """Open and check everything; raises ConfigError and leaves nothing open when it does."""
         before = self._in_force
         async with AsyncExitStack() as undo:
             try:
-                generation, found = await self._build(snapshot, before, touched, undo)
+                generation, found = await self._build(snapshot, before, touched, purpose, undo)
             except ConfigError as error:
                 raise ConfigError(snapshot.located(error.problems)) from error
             undo.pop_all()
@@ -102,6 +125,7 @@ class GenerationBuilder:
             *map(self._models.release, generation.held_models),
             *map(self._sources.release, generation.held_sources),
             self._toolboxes.release(generation.held_toolbox),
+            self._servers.release(generation.servers.held),
         ]
         for outcome in await asyncio.gather(*releases, return_exceptions=True):
             if isinstance(outcome, BaseException):
@@ -112,23 +136,27 @@ class GenerationBuilder:
         snapshot: ConfigSnapshot,
         before: PreparedGeneration | None,
         touched: Touched,
+        purpose: Purpose,
         undo: AsyncExitStack,
     ) -> tuple[Generation, Scan]:
-        settings = snapshot.settings
+        settings, running = snapshot.settings, before.generation if before else None
+        held = await self._hold_servers(snapshot, running, purpose, undo)
         box_key = toolbox_key(snapshot, self._bundled)
         open_box = partial(_open_toolbox, snapshot, self._bundled)
         toolbox = await self._toolboxes.acquire(box_key, open_box)
         undo.push_async_callback(self._toolboxes.release, box_key)
-        known = before.found if before else None
-        find = partial(_scan, snapshot, self._bundled, toolbox.idle, known, touched)
-        found = await in_thread("find tools", find)
+        if before is not None and purpose == "refresh":
+            found = before.found
+        else:
+            known = before.found if before else None
+            find = partial(_scan, snapshot, self._bundled, toolbox.idle, known, touched)
+            found = await in_thread("find tools", find)
         source_key = f"handlers:{found.digest}"
-        open_handlers = partial(
-            _open_handlers, found, before.generation.handlers if before else None
-        )
+        open_handlers = partial(_open_handlers, found, running.handlers if running else None)
         source = await self._sources.acquire(source_key, open_handlers)
         undo.push_async_callback(self._sources.release, source_key)
-        catalog = await build_catalog([source], found.quarantined, found.checks)
+        servers = await _settled(snapshot, held, running, found, self._approvals)
+        catalog = await _catalog(found, source, servers, running)
         derived = await self._derive(snapshot, catalog, before)
         opened, model_keys = await self._open_profiles(snapshot, derived, undo)
         generation = Generation(
@@ -144,26 +172,45 @@ class GenerationBuilder:
             loader=Loader(derived.loader, compile_schema(derived.loader.parameters)),
             schema_tokens=derived.tokens,
             permitted=PermittedLists(catalog, derived.tokens),
-            invoker=Invoker(
-                self._registry,
-                settings.handlers.timeout_s,
-                settings.ask.max_result_chars,
-                settings.access.destructive,
-                renderer=self._renderer,
-                revocations=self._revocations,
-            ),
+            invoker=self._invoker(settings),
             handlers=source,
+            servers=servers,
             toolbox=toolbox,
             held_models=model_keys,
             held_sources=(source_key,),
             held_toolbox=box_key,
             warnings=(
                 *found.warnings,
+                *servers.warnings,
                 *derived.warnings,
                 *taken_for_the_loader(opened),
             ),
         )
         return generation, found
+
+    def _invoker(self, settings: Settings) -> Invoker:
+        return Invoker(
+            self._registry,
+            settings.handlers.timeout_s,
+            settings.ask.max_result_chars,
+            settings.access.destructive,
+            renderer=self._renderer,
+            revocations=self._revocations,
+            audit=self._audit,
+        )
+
+    async def _hold_servers(
+        self,
+        snapshot: ConfigSnapshot,
+        running: Generation | None,
+        purpose: Purpose,
+        undo: AsyncExitStack,
+    ) -> Held:
+        """Begin to connect to what is new among the servers; nobody waits for it yet."""
+        known = running.servers.now() if running else {}
+        held = await self._servers.hold(snapshot, known, trial=purpose == "trial")
+        undo.push_async_callback(self._servers.release, held.keys)
+        return held
 
     async def _derive(
         self, snapshot: ConfigSnapshot, catalog: Catalog, before: PreparedGeneration | None
@@ -175,15 +222,12 @@ class GenerationBuilder:
             return await in_thread("prepare a generation", work)
 
     def _publish(self, prepared: PreparedGeneration) -> int:
-        generation = prepared.generation
+        generation, told = prepared.generation, _told_of(self._in_force)
         number = self.generations.publish(generation)
         self._in_force = prepared
         self._registry.retain(generation.catalog)
-        for warning in (*generation.snapshot.warnings, *generation.warnings):
-            _log.warning("%s", warning)
-        for bad in generation.catalog.quarantined:
-            fate = "keeps its last good form" if bad.stale else "is left out"
-            _log.error("tool %s %s: %s: %s", bad.name, fate, bad.place, bad.reason)
+        self._approvals.saw(generation.servers.seen())
+        _tell(generation, told)
         return number
 
     async def _open_profiles(
@@ -207,6 +251,64 @@ class GenerationBuilder:
         if problems:
             raise ConfigError(problems)
         return opened, tuple(keys)
+
+
+def _told_of(before: PreparedGeneration | None) -> frozenset[object]:
+    """The warnings and left out tools that are in the log since the generation ``before``."""
+    if before is None:
+        return frozenset()
+    generation = before.generation
+    warnings = map(str, (*generation.snapshot.warnings, *generation.warnings))
+    return frozenset((*warnings, *generation.catalog.quarantined))
+
+
+def _tell(generation: Generation, told: frozenset[object]) -> None:
+    """Log what an operator should know and does not know yet."""
+    for warning in map(str, (*generation.snapshot.warnings, *generation.warnings)):
+        if warning not in told:
+            _log.warning("%s", warning)
+    for bad in generation.catalog.quarantined:
+        if bad not in told:
+            fate = "keeps its last good form" if bad.stale else "is left out"
+            _log.error("tool %s %s: %s: %s", bad.name, fate, bad.place, bad.reason)
+
+
+async def _settled(
+    snapshot: ConfigSnapshot,
+    held: Held,
+    running: Generation | None,
+    found: Scan,
+    approvals: Approvals,
+) -> Servers:
+    """Wait for servers that are new, but not for long, and name the tools of all (RTE-1)."""
+    await held.settled(snapshot.settings.mcp.wait_s)
+    own = (*(tool.spec.name for tool in found.tools), *(bad.name for bad in found.quarantined))
+    taken = dict.fromkeys(own, SOURCE_ID)
+    before = running.servers if running else Servers()
+    now = lists_of(held.sessions)
+    work = partial(open_servers, snapshot.settings.mcp, held, now, before, taken, approvals)
+    return await in_thread("name the tools of servers", work)
+
+
+async def _catalog(
+    found: Scan, handlers: LocalSource, servers: Servers, running: Generation | None
+) -> Catalog:
+    """All tools; the checks of those that are the same as before exist already."""
+    return await build_catalog(
+        [handlers, *servers.sources],
+        (*found.quarantined, *servers.refused),
+        {**_checks_of_servers(running), **found.checks},
+    )
+
+
+def _checks_of_servers(running: Generation | None) -> Mapping[str, ArgumentCheck]:
+    """By digest of the tool; those of handlers are known to their scan."""
+    if running is None:
+        return NOTHING
+    catalog = running.catalog
+    return {
+        spec.digest: catalog.checks[spec.name] for spec in catalog.specs if spec.origin == "mcp"
+    }
 
 
 def _scan(

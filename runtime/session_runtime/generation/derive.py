@@ -12,6 +12,7 @@ from session_runtime.config.settings import Settings, default_profile, profiles
 from session_runtime.generation.state import Generation
 from session_runtime.generation.warnings import crowded_profiles, unreachable_names
 from session_runtime.registry.catalog import Catalog
+from session_runtime.registry.deprecation import described, unusable_replacements
 from session_runtime.registry.names import WireNames, build_wire_names, meets_tool_search
 from session_runtime.registry.policy import Policy, compile_policy
 from session_runtime.registry.revocations import Revocations
@@ -57,12 +58,18 @@ def derive(
     return Derived(
         names=MappingProxyType(names),
         clashes=MappingProxyType({each: _clashes(tools, each) for each in separators}),
-        policy=compile_policy(settings.access, settings.features, catalog.specs).under(revocations),
+        policy=compile_policy(
+            settings.access, settings.features, catalog.specs, catalog.sources.values()
+        ).under(revocations),
         index=index,
         loader=loader,
         tokens=MappingProxyType(_tokens((*catalog.specs, loader), before)),
         digest=_digest(snapshot, catalog),
-        warnings=(*unreachable_names(settings, index), *crowded_profiles(settings, index)),
+        warnings=(
+            *unreachable_names(settings, index),
+            *crowded_profiles(settings, index),
+            *unusable_replacements(catalog.specs),
+        ),
     )
 
 
@@ -114,7 +121,8 @@ def _tokens(specs: Iterable[ToolSpec], before: Generation | None) -> dict[str, i
 def _schema_tokens(spec: ToolSpec) -> int:
     """Characters over four of what a request carries for a tool."""
     parameters = json.dumps(spec.parameters, ensure_ascii=False, separators=(",", ":"))
-    return (len(spec.name) + len(spec.description) + len(parameters) + TOOL_FRAME_CHARS) // 4
+    description = described(spec, None if spec.deprecated is None else spec.deprecated.replacement)
+    return (len(spec.name) + len(description) + len(parameters) + TOOL_FRAME_CHARS) // 4
 
 
 def _digest(snapshot: ConfigSnapshot, catalog: Catalog) -> str:

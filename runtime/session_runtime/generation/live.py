@@ -42,6 +42,7 @@ class UsagePool(Generic[R]):
 
     def __init__(self) -> None:
         self._held: dict[str, _Shared[R]] = {}
+        self._closing: set[asyncio.Task[None]] = set()
 
     async def acquire(self, key: str, open_it: Callable[[], Awaitable[R]]) -> R:
         """The resource of ``key``, opened if nobody holds it yet; a failure is not kept."""
@@ -56,7 +57,7 @@ class UsagePool(Generic[R]):
             raise
 
     async def release(self, key: str) -> None:
-        """Let go once; closes the resource when nobody is left."""
+        """Let go once; closes the resource when nobody is left, to the end even if that is cancelled."""
         await self._leave(key, self._held[key])
 
     async def _leave(self, key: str, shared: _Shared[R]) -> None:
@@ -65,9 +66,16 @@ class UsagePool(Generic[R]):
             del self._held[key]
         if shared.holders:
             return
-        await asyncio.wait({shared.opening})
-        if not shared.failed:
-            await shared.opening.result().aclose()
+        closing = asyncio.create_task(_close(shared), name="close a shared resource")
+        self._closing.add(closing)
+        closing.add_done_callback(self._closing.discard)
+        await asyncio.shield(closing)
+
+
+async def _close(shared: _Shared[R]) -> None:
+    await asyncio.wait({shared.opening})
+    if not shared.failed:
+        await shared.opening.result().aclose()
 
 
 @dataclass(slots=True)
@@ -87,6 +95,7 @@ class Generations:
         self._live: dict[int, _Live] = {}
         self._current: _Live | None = None
         self._closing: set[asyncio.Task[None]] = set()
+        self._published = asyncio.Event()
 
     @property
     def current(self) -> Generation:
@@ -107,7 +116,15 @@ class Generations:
         self._current = self._live[generation.number] = _Live(generation, now)
         if old is not None:
             self._retire_if_idle(old)
+        self._published.set()
+        self._published = asyncio.Event()
         return generation.number
+
+    async def newer_than(self, number: int) -> Generation:
+        """Wait until a generation after the one of this number is in force, and give it."""
+        while self.current.number <= number:
+            await self._published.wait()
+        return self.current
 
     @contextmanager
     def pin(self) -> Iterator[Generation]:

@@ -34,6 +34,8 @@ def _essence(generation: Generation) -> tuple[object, ...]:
         generation.held_models,
         generation.held_sources,
         generation.held_toolbox,
+        generation.servers.held,
+        generation.servers.ways,
         generation.catalog.quarantined,
         generation.warnings,
     )

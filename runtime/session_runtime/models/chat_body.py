@@ -24,6 +24,7 @@ from session_runtime.models.http_body import (
     to_json,
 )
 from session_runtime.models.memo import SpecMemo
+from session_runtime.registry.deprecation import Shown, described, shown
 from session_runtime.registry.names import WireNames
 from session_runtime.registry.spec import ToolSpec
 from session_runtime.types import Content, ImagePart, JsonObject, Message, TextPart, ToolCall
@@ -38,7 +39,7 @@ class ChatBodyWriter:
 
     def __init__(self, profile: ModelProfile) -> None:
         self._profile = profile
-        self._tools: SpecMemo[bytes] = SpecMemo(_tool)
+        self._tools: SpecMemo[Shown, bytes] = SpecMemo(_tool)
 
     def write(
         self, request: ModelRequest, left_out: Set[str], memo: "MessageMemo | None" = None
@@ -46,7 +47,7 @@ class ChatBodyWriter:
         """The whole body without the fields in ``left_out``; ``memo`` is what this ask has written."""
         settings = self._settings(left_out)
         messages = (memo or MessageMemo()).written(request.messages, request.names, left_out)
-        tools = (self._tools.get(spec, request.names.encode(spec.name)) for spec in request.tools)
+        tools = (self._tools.get(spec, shown(spec, request.names)) for spec in request.tools)
         of_body = [
             known_by_name(name, *_OTHER_WORDS.get(name, ()))
             for name in (_MAX_TOKENS, _STREAM_OPTIONS)
@@ -106,10 +107,10 @@ def _write(message: Message, names: WireNames, left_out: Set[str]) -> _Written:
     return _Written(message, to_json(fields), tuple(_extra_names(fields)))
 
 
-def _tool(spec: ToolSpec, wire_name: str) -> bytes:
+def _tool(spec: ToolSpec, as_shown: Shown) -> bytes:
     function = {
-        "name": wire_name,
-        "description": spec.description,
+        "name": as_shown.name,
+        "description": described(spec, as_shown.instead),
         "parameters": schema_with_properties(spec.parameters),
     }
     return to_json({"type": "function", "function": function})

@@ -1,29 +1,30 @@
 """Remembers what was computed once per tool, as long as the tool is in use."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 from weakref import WeakKeyDictionary
 
 from session_runtime.registry.spec import ToolSpec
 
+K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 
 
-class SpecMemo(Generic[T]):
-    """Values per tool and wire name, shared by all asks.
+class SpecMemo(Generic[K, T]):
+    """Values per tool and form in which it is shown, such as its wire name; shared by all asks.
 
     A model outlives generations: what it remembers of a tool goes when the last generation that has the
     tool does.
     """
 
-    def __init__(self, compute: Callable[[ToolSpec, str], T]) -> None:
+    def __init__(self, compute: Callable[[ToolSpec, K], T]) -> None:
         self._compute = compute
-        self._values: WeakKeyDictionary[ToolSpec, dict[str, T]] = WeakKeyDictionary()
+        self._values: WeakKeyDictionary[ToolSpec, dict[K, T]] = WeakKeyDictionary()
 
-    def get(self, spec: ToolSpec, wire_name: str) -> T:
-        """The value of one tool under one name, computed at its first use."""
+    def get(self, spec: ToolSpec, form: K) -> T:
+        """The value of one tool in one form, computed at its first use."""
         values = self._values.setdefault(spec, {})
-        value = values.get(wire_name)
+        value = values.get(form)
         if value is None:
-            value = values[wire_name] = self._compute(spec, wire_name)
+            value = values[form] = self._compute(spec, form)
         return value

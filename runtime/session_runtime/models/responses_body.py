@@ -25,6 +25,7 @@ from session_runtime.models.http_body import (
 )
 from session_runtime.models.memo import SpecMemo
 from session_runtime.models.responses_items import Called, Reasoning, Said, kept_items
+from session_runtime.registry.deprecation import Shown, described, shown
 from session_runtime.registry.names import WireNames
 from session_runtime.registry.spec import ToolSpec
 from session_runtime.types import Content, ImagePart, Message, TextPart, ToolCall
@@ -75,7 +76,7 @@ class ResponsesBodyWriter:
     def __init__(self, profile: ModelProfile, origin: str) -> None:
         self._profile = profile
         self._origin = origin
-        self._tools: SpecMemo[bytes] = SpecMemo(_tool)
+        self._tools: SpecMemo[Shown, bytes] = SpecMemo(_tool)
 
     def write(self, request: ModelRequest, chain: Chain, left_out: Set[str]) -> Body:
         """The body of one turn without the fields in ``left_out``.
@@ -94,7 +95,7 @@ class ResponsesBodyWriter:
             settings[CHAIN] = previous
         if instructions := _instructions(request.messages):
             settings["instructions"] = instructions
-        tools = (self._tools.get(spec, request.names.encode(spec.name)) for spec in request.tools)
+        tools = (self._tools.get(spec, shown(spec, request.names)) for spec in request.tools)
         content = body_bytes(
             {**settings, **self._profile.extra_body}, tools, "input", map(to_json, items)
         )
@@ -152,12 +153,12 @@ def _refuses_reasoning(refusal: RefusedError) -> bool:
     return refusal.status in _REFUSALS and _ABOUT_REASONING.search(refusal.said) is not None
 
 
-def _tool(spec: ToolSpec, wire_name: str) -> bytes:
+def _tool(spec: ToolSpec, as_shown: Shown) -> bytes:
     return to_json(
         {
             "type": "function",
-            "name": wire_name,
-            "description": spec.description,
+            "name": as_shown.name,
+            "description": described(spec, as_shown.instead),
             "parameters": schema_with_properties(spec.parameters),
             "strict": False,
         }

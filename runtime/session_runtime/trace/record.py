@@ -92,7 +92,8 @@ class AskRecord:
 
     ``started_at`` is ISO 8601 in UTC; ``duration_s`` all seconds, ``daemon_s`` those spent neither
     in the model nor in tools. ``tokens_full_list`` estimates what the tool schemas of all turns had
-    cost without tool search, ``tokens_exposed`` what they did cost, directory included.
+    cost without tool search, ``tokens_exposed`` what they did cost, directory included. ``confirmed`` are
+    the calls that a person had agreed to or declined, which the ask began with.
     """
 
     ask_id: str
@@ -104,6 +105,7 @@ class AskRecord:
     identity: Identity
     tool_search: ToolSearchRecord
     prefetch: tuple[CallRecord, ...]
+    confirmed: tuple[CallRecord, ...]
     turns: tuple[TurnRecord, ...]
     outcome: Outcome
     error: ErrorInfo | None
@@ -155,6 +157,7 @@ def record_to_json(record: AskRecord) -> dict[str, Any]:
         "identity": _identity_to_json(record.identity),
         "tool_search": asdict(record.tool_search),
         "prefetch": [_call_to_json(call) for call in record.prefetch],
+        "confirmed": [_call_to_json(call) for call in record.confirmed],
         "turns": [_turn_to_json(turn) for turn in record.turns],
         "outcome": record.outcome,
         "error": _error_to_json(record.error),

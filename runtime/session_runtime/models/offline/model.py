@@ -50,7 +50,7 @@ class OfflineModel:
     """
 
     def __init__(self) -> None:
-        self._terms: SpecMemo[Terms] = SpecMemo(terms_of)
+        self._terms: SpecMemo[str, Terms] = SpecMemo(terms_of)
 
     async def reply(self, request: ModelRequest, on_text: OnText) -> ModelReply:
         """Take one turn; raises nothing."""

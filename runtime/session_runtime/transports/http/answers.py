@@ -23,6 +23,7 @@ _STATUS: Final[Mapping[str, int]] = {
     "auth.unknown": 401,
     "auth.act_for": 403,
     "auth.admin_needed": 403,
+    "confirmation.invalid": 409,
     "config.by_hand": 409,
     "config.changed": 412,
     "config.if_match": 428,
@@ -38,8 +39,11 @@ _STATUS: Final[Mapping[str, int]] = {
     "request.origin": 403,
     "request.not_found": 404,
     "request.unknown_ask": 404,
+    "request.unknown_server": 404,
+    "request.nothing_to_approve": 404,
     "request.unknown_revocation": 404,
     "revocations.not_kept": 500,
+    "approvals.not_kept": 500,
     "request.method": 405,
     "request.not_acceptable": 406,
     "request.timeout": 408,
@@ -87,7 +91,7 @@ def refused(result: AskResult) -> Response | None:
     family = result.error.code.partition(".")[0]
     if family == "busy":
         return error_answer(result.error, 503)
-    if family in ("request", "auth"):
+    if family in ("request", "auth", "confirmation"):
         return error_answer(result.error, _STATUS.get(result.error.code, 400))
     return None
 

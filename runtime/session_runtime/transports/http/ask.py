@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from starlette.requests import Request
@@ -9,6 +10,7 @@ from starlette.responses import Response
 from starlette.types import Receive
 
 from session_runtime.ask.emitter import discard
+from session_runtime.threads import aside
 from session_runtime.transports.http.accept import choose_form
 from session_runtime.transports.http.answers import STOPPING, ask_answer, error_answer
 from session_runtime.transports.http.attached import attached
@@ -52,7 +54,7 @@ async def _read_request(body: bytes) -> AskRequest:
     """Read the request; a large one in a thread, so that it does not hold up other asks."""
     if len(body) <= _LARGE_BYTES:
         return _parse(body)
-    return await asyncio.to_thread(_parse, body)
+    return await aside("read a request", partial(_parse, body))
 
 
 def _parse(body: bytes) -> AskRequest:

@@ -29,9 +29,10 @@ async def read_text(request: Request, limits: HttpLimits, types: Sequence[str]) 
 
 
 def has_body(request: Request) -> bool:
-    """Whether anything comes after the head."""
+    """Whether a body comes, be it empty: then its type is told."""
     length = request.headers.get("content-length", "0")
-    return length.strip("0") != "" or "transfer-encoding" in request.headers
+    is_told = "content-type" in request.headers or "transfer-encoding" in request.headers
+    return is_told or length.strip("0") != ""
 
 
 async def _read_as(

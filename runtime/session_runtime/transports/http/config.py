@@ -112,6 +112,7 @@ class _Edits:
             {key: REMOVED if value is None else value for key, value in values.items()},
             lambda tag: _matches(tag, tags),
             any_key=self._gate.any_key,
+            trigger=self._gate.trigger,
         )
         return self._told(receipt)
 
@@ -124,6 +125,7 @@ class _Edits:
             wanted.include,
             lambda tag: _matches(tag, tags),
             any_key=self._gate.any_key,
+            trigger=self._gate.trigger,
         )
         return self._told(receipt, left)
 

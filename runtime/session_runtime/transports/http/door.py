@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from session_runtime.config.live import LiveConfig
-from session_runtime.config.receipt import Receipt
+from session_runtime.config.receipt import Receipt, Trigger
 from session_runtime.registry.keyring import Keyring
 from session_runtime.registry.revocation_file import Revocation
 from session_runtime.registry.revoked import Matching
@@ -50,7 +50,8 @@ class ConfigEditor(Protocol):
 
     ``seen`` tells whether who sent the edit knew the file whose tag it is given; if not, nothing is
     edited. Both edits raise RequestError, ConfigError, PermanentError and TransientError, and nothing is
-    changed then; unless ``any_key`` is given, for keys that are not harmless too.
+    changed then; unless ``any_key`` is given, for keys that are not harmless too. The receipt of the reload
+    has the ``trigger``.
     """
 
     @property
@@ -58,7 +59,12 @@ class ConfigEditor(Protocol):
         """Stands for the content of the file in force, and tells nothing about it."""
 
     async def set_values(
-        self, values: Mapping[str, object], seen: Callable[[str], bool], *, any_key: bool
+        self,
+        values: Mapping[str, object],
+        seen: Callable[[str], bool],
+        *,
+        any_key: bool,
+        trigger: Trigger,
     ) -> Receipt:
         """Give dotted keys new values, or REMOVED; the receipt may tell that they cannot be used."""
 
@@ -69,8 +75,32 @@ class ConfigEditor(Protocol):
         seen: Callable[[str], bool],
         *,
         any_key: bool,
+        trigger: Trigger,
     ) -> tuple[Receipt, tuple[str, ...]]:
         """Go back to an entry of the history; gives also the names of what stays as it is."""
+
+
+class ServerControl(Protocol):
+    """The servers of tools by their configured names (RTE-4, RTE-6); RequestError for an unknown one."""
+
+    async def log(self, name: str, lines: int) -> Sequence[Mapping[str, Any]]:
+        """The last lines of its standard error, as JSON objects, one of each session."""
+
+    async def refresh(self, name: str) -> Mapping[str, Any]:
+        """List its tools again; a JSON object tells how it is then and what that changed."""
+
+    async def restart(self, name: str) -> Mapping[str, Any]:
+        """Connect to it anew; tells the same."""
+
+
+class ToolApproval(Protocol):
+    """Tools of servers that changed and wait for an approval (RTE-4)."""
+
+    async def approve(self, name: str | None, server: str | None, by: str) -> Mapping[str, Any]:
+        """Approve the tool of that name, or all of a server; gives their names and the receipt.
+
+        Raises RequestError if nothing waits, and TransientError if it acts but could not be kept.
+        """
 
 
 class HttpDoor(Protocol):
@@ -102,6 +132,10 @@ class HttpDoor(Protocol):
         """What is revoked."""
 
     @property
+    def approval(self) -> ToolApproval:
+        """Tools that wait for an approval."""
+
+    @property
     def live(self) -> LiveConfig:
         """The configuration in force, and what attempts to change it came to."""
 
@@ -109,11 +143,18 @@ class HttpDoor(Protocol):
     def editor(self) -> ConfigEditor:
         """Edits the file that it is read from."""
 
+    @property
+    def servers(self) -> ServerControl:
+        """The servers of tools."""
+
     def metrics(self) -> str:
         """Numbers in the text format of Prometheus."""
 
     def ready(self) -> tuple[bool, str]:
         """Tell whether asks are taken, and why not."""
+
+    def missing(self) -> Sequence[str]:
+        """Name the servers that cannot be called just now; asks are taken without them (RTE-1)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from session_runtime.types import LOCAL, Principal
 OPEN: Final = frozenset({"/healthz", "/readyz"})
 """Paths that tell nothing but whether the daemon is well, and need no key."""
 
-FOR_CALLERS: Final = frozenset({"/metrics", "/v1/ask", "/v1/tools"})
+FOR_CALLERS: Final = frozenset({"/mcp", "/metrics", "/v1/ask", "/v1/tools"})
 """Paths for every principal; all others are for admins."""
 
 

@@ -18,7 +18,13 @@ from session_runtime.transports.http.openapi_parts import (
     query,
     ref,
 )
+from session_runtime.transports.http.openapi_servers import SERVER_PATHS
 
+_TOKENS: Final = {
+    "type": "array",
+    "maxItems": 32,
+    "items": {"type": "string", "minLength": 1, "maxLength": 200},
+}
 _SCHEMAS: Final[dict[str, Any]] = {
     "Identity": {
         "type": "object",
@@ -51,6 +57,8 @@ _SCHEMAS: Final[dict[str, Any]] = {
             "deadline_s": {"type": "number", "exclusiveMinimum": 0},
             "metadata": ANY_OBJECT,
             "silent": {"type": "boolean"},
+            "confirmations": _TOKENS,
+            "declined": _TOKENS,
         },
     },
     "AskResult": {
@@ -79,6 +87,19 @@ _SCHEMAS: Final[dict[str, Any]] = {
             "loaded_tools": TEXTS,
             "generation": {"type": "integer"},
             "error": ref("ErrorInfo"),
+            "pending": {"type": "array", "items": ref("PendingCall")},
+        },
+    },
+    "PendingCall": {
+        "type": "object",
+        "description": "A call that waits for a person's consent; expires_at in seconds since 1970",
+        "required": ["token", "tool", "arguments", "call_id", "expires_at"],
+        "properties": {
+            "token": TEXT,
+            "tool": TEXT,
+            "arguments": ANY_OBJECT,
+            "call_id": TEXT,
+            "expires_at": NUMBER,
         },
     },
     "RunningAsk": {
@@ -149,6 +170,7 @@ _ASK: Final = {
         "403": error("The principal may not act for the identity; or as elsewhere"),
         "406": error("Neither form of answer is accepted"),
         "408": error("The body did not arrive in time"),
+        "409": error("A token under confirmations or declined is unknown, expired or used"),
         "413": error("The body is too large"),
         "415": error("The body is not declared as JSON"),
         "503": error("At capacity or stopping; Retry-After says when to try again"),
@@ -283,6 +305,7 @@ _PATHS: Final[dict[str, dict[str, Any]]] = {
     "/v1/revocations": {"get": _REVOCATIONS, "post": _REVOKE},
     "/v1/revocations/{number}": {"delete": _LIFT},
     **CONFIG_PATHS,
+    **SERVER_PATHS,
     "/healthz": {"get": _page("The process is alive")},
     "/readyz": {"get": _READY},
     "/metrics": {"get": _METRICS},

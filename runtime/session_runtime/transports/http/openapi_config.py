@@ -37,10 +37,11 @@ def _listed(schema: dict[str, Any]) -> dict[str, Any]:
 _RECEIPT: Final = _closed(
     id=WHOLE,
     time={**TEXT, "format": "date-time"},
-    trigger={"enum": ["start", "watch", "signal", "http", "cli", "secret", "source"]},
+    trigger={"enum": ["start", "watch", "signal", "http", "cli", "secret", "source", "servers"]},
     verdict={"enum": ["applied", "unchanged", "rejected", "applied-restart-needed"]},
     digest=TEXT,
     generation=WHOLE,
+    entry={"type": ["integer", "null"]},
     duration_ms=NUMBER,
     changes=_listed(ref("Change")),
     restart_needed=_listed(ref("Change")),

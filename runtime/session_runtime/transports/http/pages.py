@@ -43,11 +43,15 @@ class Pages:
         return json_answer({"status": "ok"})
 
     async def ready(self, request: Request) -> Response:
-        """``GET /readyz``: asks are taken; 503 with the reason if they are not."""
+        """``GET /readyz``: asks are taken; 503 with the reason if they are not.
+
+        Names the servers that are missing, if any (RTE-1).
+        """
         del request
         ready, reason = self._door.ready()
         if ready:
-            return json_answer({"status": "ready"})
+            missing = list(self._door.missing())
+            return json_answer({"status": "ready", **({"missing": missing} if missing else {})})
         return error_answer(ErrorInfo("busy.not_ready", reason, True, 1.0), 503)
 
     async def metrics(self, request: Request) -> Response:

@@ -1,0 +1,88 @@
+"""The description of the routes of ``servers``."""
+
+from typing import Any, Final
+
+from session_runtime.transports.http.openapi_parts import (
+    ANY_OBJECT,
+    JSON,
+    TEXT,
+    TEXTS,
+    WHOLE,
+    answer,
+    error,
+    in_path,
+    list_of,
+    query,
+    ref,
+)
+
+_NAME: Final = in_path("name", TEXT, "the server's name in the configuration")
+_UNKNOWN: Final = {"404": error("There is no such server")}
+_LOG: Final = {
+    "type": "object",
+    "required": ["credential", "lines"],
+    "properties": {"credential": {"type": ["string", "null"]}, "lines": TEXTS},
+}
+_CHANGED: Final = {
+    "type": "object",
+    "required": ["servers", "receipt"],
+    "properties": {
+        "servers": {"type": "array", "items": ANY_OBJECT},
+        "receipt": ref("Receipt"),
+    },
+}
+
+
+def _change(summary: str) -> dict[str, Any]:
+    return {
+        "post": {
+            "summary": summary,
+            "parameters": [_NAME],
+            "responses": {
+                "200": answer("How it is now, and what that changed", _CHANGED),
+                **_UNKNOWN,
+            },
+        }
+    }
+
+
+_WANTED: Final = {
+    "type": "object",
+    "additionalProperties": False,
+    "description": "Either name, a tool, or server, all tools of it that wait",
+    "properties": {"name": TEXT, "server": TEXT},
+}
+_APPROVED: Final = {
+    "type": "object",
+    "required": ["approved", "receipt"],
+    "properties": {"approved": TEXTS, "receipt": ref("Receipt")},
+}
+
+
+SERVER_PATHS: Final[dict[str, dict[str, Any]]] = {
+    "/v1/tools/approve": {
+        "post": {
+            "summary": "Approve destructive tools of servers whose schemas changed, as they are now",
+            "requestBody": {"required": True, "content": {JSON: {"schema": _WANTED}}},
+            "responses": {
+                "200": answer("Their names, and what that changed", _APPROVED),
+                "400": error("Neither name nor server is given, or both"),
+                "404": error("Nothing of that name waits for an approval"),
+                "500": error("It is approved, but could not be kept: a restart would forget it"),
+            },
+        }
+    },
+    "/v1/servers/{name}/log": {
+        "get": {
+            "summary": "The last lines of a server's standard error, by session",
+            "parameters": [_NAME, query("lines", WHOLE, "how many at most")],
+            "responses": {
+                "200": answer("They", list_of("logs", _LOG)),
+                "400": error("The query is wrong"),
+                **_UNKNOWN,
+            },
+        }
+    },
+    "/v1/servers/{name}/refresh": _change("List the tools of a server again"),
+    "/v1/servers/{name}/restart": _change("Connect to a server anew, with a new process"),
+}

@@ -1,0 +1,135 @@
+"""A destructive tool of a server that changes is left out until an operator approved its new form (RTE-4)."""
+
+from pathlib import Path
+
+import pytest
+
+from session_runtime.app.approvals import ToolApproval
+from session_runtime.errors import PermanentError, RequestError
+from session_runtime.handler import HandlerContext
+from session_runtime.mcp.base import Listing
+from session_runtime.types import Identity
+from tests.generation.sites import Site, servers, site
+from tests.mcp.links import definition, listing
+
+WIDER = {"type": "object", "properties": {"all": {"type": "boolean"}}}
+
+
+def wiping(*, changed: bool = False, destructive: bool = True) -> Listing:
+    schema = WIDER if changed else None
+    return listing("read", definition("wipe", None, schema, destructive=destructive))
+
+
+def approval(place: Site) -> ToolApproval:
+    approvals = place.builder._approvals
+    return ToolApproval(approvals, lambda: place.generation, place.live)
+
+
+async def lists(place: Site, found: Listing) -> None:
+    place.board.last("a").lists(found)
+    await place.live.refresh("servers")
+
+
+@pytest.mark.requirement("RTE-4")
+async def test_a_destructive_tool_that_changed_waits_and_the_others_go_on(tmp_path: Path) -> None:
+    async with site(tmp_path, servers("a"), a=wiping()) as place:
+        assert place.tools == ["a.read", "a.wipe"]
+        await lists(place, wiping(changed=True))
+        assert place.tools == ["a.read"]
+        assert [
+            (bad.name, bad.place, bad.reason) for bad in place.generation.catalog.quarantined
+        ] == [
+            (
+                "a.wipe",
+                "mcp.servers.a",
+                "it is destructive, and its parameters or its result changed since it was approved:"
+                " look at it, then session-runtime tools approve a.wipe",
+            )
+        ]
+        waiting = [{"name": "a.wipe", "server": "a", "tool": "wipe"}]
+        assert approval(place).status() == {"waiting": waiting, "drifted": 0}
+
+
+@pytest.mark.requirement("RTE-4")
+@pytest.mark.parametrize("wanted", [("a.wipe", None), (None, "a")])
+async def test_once_approved_it_is_there_in_its_new_form(
+    tmp_path: Path, wanted: tuple[str | None, str | None]
+) -> None:
+    async with site(tmp_path, servers("a"), a=wiping()) as place:
+        await lists(place, wiping(changed=True))
+        told = await approval(place).approve(*wanted, "ops")
+        assert (told["approved"], told["receipt"]["verdict"]) == (["a.wipe"], "applied")
+        assert place.generation.catalog.lookup("a.wipe").parameters == WIDER
+        assert place.generation.catalog.quarantined == ()
+
+
+@pytest.mark.requirement("RTE-4")
+@pytest.mark.parametrize("destructive", [True, False])
+async def test_an_ask_that_began_before_does_not_call_a_destructive_tool_in_its_new_form(
+    tmp_path: Path, destructive: bool
+) -> None:
+    async with site(tmp_path, servers("a"), a=wiping(destructive=destructive)) as place:
+        old = place.generation.catalog
+        [route] = old.sources["mcp:a"].routes(old.lookup("a.wipe"), Identity())
+        await lists(place, wiping(changed=True, destructive=destructive))
+        if destructive:
+            with pytest.raises(PermanentError, match="is destructive and changed"):
+                await route.run({}, HandlerContext())
+        else:
+            assert await route.run({}, HandlerContext())
+
+
+async def test_going_back_to_the_approved_form_needs_nobody(tmp_path: Path) -> None:
+    async with site(tmp_path, servers("a"), a=wiping()) as place:
+        await lists(place, wiping(changed=True))
+        await lists(place, wiping())
+        assert place.tools == ["a.read", "a.wipe"]
+
+
+async def test_what_the_operator_calls_destructive_waits_too(tmp_path: Path) -> None:
+    text = servers("a", a="[mcp.servers.a.tools.wipe]\ndestructive = true\n")
+    async with site(tmp_path, text, a=wiping(destructive=False)) as place:
+        await lists(place, wiping(changed=True, destructive=False))
+        assert place.tools == ["a.read"]
+
+
+@pytest.mark.requirement("RTE-4")
+async def test_another_form_of_a_harmless_tool_is_told_in_the_receipt_and_counted(
+    tmp_path: Path,
+) -> None:
+    async with site(tmp_path, servers("a"), a=wiping(destructive=False)) as place:
+        place.board.last("a").lists(wiping(changed=True, destructive=False))
+        receipt = await place.live.refresh("servers")
+        assert receipt.to_json()["tools"] == {"changed": ["a.wipe"]}
+        assert str(receipt.warnings[0]) == (
+            "mcp.servers.a.tools: 'wipe' has other parameters or another result than when it was last seen"
+        )
+        assert approval(place).status() == {"waiting": [], "drifted": 1}
+        assert place.tools == ["a.read", "a.wipe"]
+
+
+@pytest.mark.parametrize(
+    ("name", "server", "told"),
+    [
+        ("a.wip", None, "no tool 'a.wip' waits for an approval; did you mean 'a.wipe'?"),
+        (None, "b", "no tool of the server 'b' waits for an approval; "),
+    ],
+)
+async def test_what_does_not_wait_cannot_be_approved(
+    tmp_path: Path, name: str | None, server: str | None, told: str
+) -> None:
+    async with site(tmp_path, servers("a"), a=wiping()) as place:
+        await lists(place, wiping(changed=True))
+        with pytest.raises(RequestError) as raised:
+            await approval(place).approve(name, server, "ops")
+        assert str(raised.value).startswith(told)
+        assert raised.value.code == "request.nothing_to_approve"
+
+
+async def test_what_does_not_come_into_force_is_not_remembered(tmp_path: Path) -> None:
+    async with site(tmp_path, servers("a"), a=listing("read")) as place:
+        place.board.last("a").lists(wiping())
+        prepared = await place.builder.prepare(place.live.snapshot)
+        await prepared.abort()
+        await lists(place, wiping(changed=True))
+        assert place.tools == ["a.read", "a.wipe"]
