@@ -290,6 +290,28 @@ async def test_what_is_closed_is_closed_to_the_end_although_who_let_go_is_cancel
 
 
 @pytest.mark.requirement("REL-1a")
+async def test_everything_that_a_generation_held_is_closed_although_who_let_go_is_cancelled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: asyncio.Queue[type] = asyncio.Queue()
+
+    async def close(resource: object) -> None:
+        await asyncio.sleep(0)
+        tried.put_nowait(type(resource))
+
+    for kind in (OfflineModel, LocalSource):
+        monkeypatch.setattr(kind, "aclose", close)
+    building = builder()
+    config = write_config(tmp_path, '[models.m]\nwire = "offline"\n')
+    prepared = await building.prepare(ConfigReader(config, {})())
+    letting_go = asyncio.create_task(building.let_go(prepared.generation))
+    await asyncio.sleep(0)  # it has begun
+    letting_go.cancel()
+    async with asyncio.timeout(20):
+        assert {await tried.get(), await tried.get()} == {OfflineModel, LocalSource}
+
+
+@pytest.mark.requirement("REL-1a")
 async def test_whoever_waits_for_a_newer_generation_is_given_the_one_in_force(
     tmp_path: Path,
 ) -> None:

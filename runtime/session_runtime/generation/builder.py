@@ -96,6 +96,7 @@ class GenerationBuilder:
         self._servers = ServerPool(open_link)
         self._audit = audit
         self._approvals = approvals or Approvals()
+        self._leaving: set[asyncio.Task[None]] = set()
         self._in_force: PreparedGeneration | None = None
         self._deriving = asyncio.Lock()
         self.generations = Generations(self.let_go)
@@ -120,7 +121,16 @@ class GenerationBuilder:
         return PreparedGeneration(generation, found, told, self._publish, self.let_go)
 
     async def let_go(self, generation: Generation) -> None:
-        """Release all shared resources that a generation held; one that fails to close is logged."""
+        """Release all shared resources that a generation held, to the end even if that is cancelled.
+
+        One that fails to close is logged.
+        """
+        leaving = asyncio.create_task(self._release(generation), name="let a generation go")
+        self._leaving.add(leaving)
+        leaving.add_done_callback(self._leaving.discard)
+        await asyncio.shield(leaving)
+
+    async def _release(self, generation: Generation) -> None:
         releases = [
             *map(self._models.release, generation.held_models),
             *map(self._sources.release, generation.held_sources),
