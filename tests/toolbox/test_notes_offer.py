@@ -56,15 +56,20 @@ async def test_the_configured_limits_hold(tmp_path: Path) -> None:
     assert "no more than 1 are kept" in full
 
 
-async def test_nothing_is_deleted_unless_the_operator_allows_it(tmp_path: Path) -> None:
-    wanted = ("notes.add", {"text": "keep me"}), ("notes.delete", {"id": 1}), ("notes.list", {})
-    async with opened(tmp_path, conversation(tmp_path, *wanted)) as runtime:
-        _, refused, listed = contents(await ask(runtime, "Delete it."))
-    assert "was not run" in refused
-    assert "keep me" in listed
-    allowed = f'{conversation(tmp_path, *wanted[1:])}\n[access]\ndestructive = "allow"\n'
+async def test_nothing_is_deleted_before_somebody_agrees_unless_the_operator_allows_it(
+    tmp_path: Path,
+) -> None:
+    delete = ("notes.delete", {"id": 1})
+    text = conversation(tmp_path, ("notes.add", {"text": "keep me"}), delete)
+    async with opened(tmp_path, text) as runtime:
+        asked = await ask(runtime, "Delete it.")
+    assert asked.result.outcome == "needs_confirmation"
+    assert "was not run" in contents(asked)[1]
+    wanted = ("notes.list", {}), delete, ("notes.list", {})
+    allowed = f'{conversation(tmp_path, *wanted)}\n[access]\ndestructive = "allow"\n'
     async with opened(tmp_path, allowed) as runtime:
-        deleted, listed = contents(await ask(runtime, "Delete it."))
+        kept, deleted, listed = contents(await ask(runtime, "Delete it."))
+    assert "keep me" in kept
     assert "keep me" in deleted
     assert listed == '{"notes":[],"more":false}'
 
