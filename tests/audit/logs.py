@@ -6,7 +6,7 @@ from typing import Any
 
 from session_runtime.audit.store import AuditStore
 from session_runtime.audit.tail import last_lines
-from session_runtime.audit.verify import Report, verify
+from session_runtime.audit.verify import Fault, Report, verify
 
 
 def store_in(
@@ -29,6 +29,16 @@ def files(state: Path) -> list[Path]:
 def numbers(state: Path) -> list[int]:
     """The numbers of all records that are no remark of the log itself, in order."""
     return [record["n"] for record in last_lines(state, 1_000_000) if "n" in record]
+
+
+def last_file(state: Path) -> Path:
+    return files(state)[-1]
+
+
+def fault(state: Path) -> Fault:
+    found = verify(state).fault
+    assert found is not None
+    return found
 
 
 def kind_of_fault(state: Path) -> str | None:

@@ -1,23 +1,15 @@
 """A record says who had which tool do what, and holds no secret."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from session_runtime.audit.entry import Entry, Outcome, Subject, digest_of, entry_to_json, masked
+from session_runtime.audit.entry import Entry, Outcome, Subject, digest_of, entry_to_json
 from session_runtime.types import Identity
 
-SCHEMA = {
-    "type": "object",
-    "properties": {
-        "pin": {"type": "string", "format": "password"},
-        "to": {"$ref": "#/$defs/account"},
-        "rows": {"type": "array", "items": {"anyOf": [{"$ref": "#/$defs/account"}, {}]}},
-    },
-    "additionalProperties": {"writeOnly": True},
-    "$defs": {"account": {"type": "object", "properties": {"code": {"writeOnly": True}}}},
-}
+SCHEMA = {"type": "object", "patternProperties": {"^s_": {"writeOnly": True}}}
 
 
 def subject(arguments: dict[str, Any]) -> Subject:
@@ -67,34 +59,17 @@ def test_a_call_that_begins_has_no_outcome_yet() -> None:
 
 
 @pytest.mark.requirement("RTE-13")
-def test_what_the_schema_calls_secret_is_blacked_out_wherever_it_stands() -> None:
-    value = {
-        "pin": "1234",
-        "to": {"code": 7, "name": "n"},
-        "rows": [{"code": [1]}, {"name": "m"}],
-        "other": {"deep": 1},
-    }
-    assert masked(value, SCHEMA) == {
-        "pin": "***",
-        "to": {"code": "***", "name": "n"},
-        "rows": [{"code": "***"}, {"name": "m"}],
-        "other": "***",
-    }
-
-
-@pytest.mark.parametrize(
-    "schema", [True, None, {"properties": 5}, {"$ref": "#"}, {"$ref": "#/x/y"}, {"items": 3}]
-)
-def test_an_odd_schema_changes_nothing(schema: object) -> None:
-    assert masked({"a": [1]}, schema) == {"a": [1]}
-
-
-def test_a_schema_that_refers_to_itself_ends() -> None:
-    schema = {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}}
-    assert masked({"a": 1}, schema) == {"a": 1}
+def test_what_the_schema_calls_secret_is_not_in_the_record() -> None:
+    call = replace(subject({"s_word": "x", "n": 1}), schema=SCHEMA)
+    assert entry_to_json(Entry(call))["arguments"] == {"s_word": "***", "n": 1}
 
 
 def test_names_from_outside_are_bounded() -> None:
     long = Subject(0.0, "a", "c" * 1000, "t", "s", "p", Identity("u" * 10_000), b"{}", {})
     data = entry_to_json(Entry(long))
     assert len(data["call_id"]) == len(data["identity"]["user"]) == 257
+
+
+def test_arguments_that_would_make_a_line_too_long_are_left_out() -> None:
+    call = subject({"numbers": [10**4000] * 1000})
+    assert entry_to_json(Entry(call))["arguments"] == "[cut]"

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shutil
 import threading
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -73,6 +74,7 @@ async def test_records_are_written_in_order_and_the_end_is_known(tmp_path: Path)
         "waiting": 0,
         "lost": 0,
         "trouble": None,
+        "altered": None,
     }
 
 
@@ -104,6 +106,22 @@ async def test_a_hanging_disk_holds_up_nobody_and_the_records_beyond_the_room_ar
         disk.free.set()
     assert written(tmp_path) == ["opened", "c0", "lost", "c1", "c2"]
     assert caplog.messages[0] == "audit records are lost; more like this are counted, not told"
+
+
+async def test_of_a_call_that_is_cancelled_before_its_turn_nothing_is_written(
+    tmp_path: Path,
+) -> None:
+    disk = Disk(tmp_path)
+    disk.free.clear()
+    async with opened(disk) as log:
+        log.add(entry("c0"))  # is being written
+        waiting = asyncio.create_task(log.add_now(entry("gone")))
+        await asyncio.sleep(0)
+        log.add(entry("c1"))
+        waiting.cancel()
+        await asyncio.wait([waiting])
+        disk.free.set()
+    assert (written(tmp_path), log.lost) == (["opened", "c0", "c1"], 0)
 
 
 async def test_what_a_full_disk_refused_is_written_when_there_is_room_again(
@@ -141,6 +159,25 @@ async def test_who_waits_is_told_at_once_that_the_disk_refuses(tmp_path: Path) -
     assert written(tmp_path) == ["opened", "c2"]
 
 
+@pytest.mark.requirement("RTE-13")
+async def test_that_an_earlier_copy_was_put_back_is_told_once_and_stays_in_the_status(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    state, before = tmp_path / "state", tmp_path / "before"
+    async with opened(Disk(state)) as log:
+        await log.add_now(entry("c1"))
+        shutil.copytree(state, before)
+        await log.add_now(entry("c2"))
+        shutil.copytree(before, state, dirs_exist_ok=True)
+        for number in range(3):
+            await log.add_now(entry(f"later{number}"))
+        assert log.status()["altered"] == log.altered
+    told = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+    assert told == [f"the audit log was altered: {log.altered}"]
+    assert log.altered.startswith("record 3:")
+    assert written(state) == ["opened", "c1", "altered", "later0", "later1", "later2"]
+
+
 @pytest.mark.parametrize(
     "odd",
     [
@@ -156,6 +193,7 @@ async def test_a_call_that_cannot_be_written_down_costs_its_particulars_alone(
         log.add(entry("c1"))
     first, second = last_lines(tmp_path, 2)
     assert (first["tool"], "fault" in first, second["call_id"]) == ("t", True, "c1")
+    assert first["event"] == "begun"
     verified(tmp_path)
 
 

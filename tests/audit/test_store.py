@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from session_runtime.audit import store as store_module
-from session_runtime.audit.head import HeadError
+from session_runtime.audit.head import Head, HeadError
+from session_runtime.config.durable import UnconfirmedError
 from tests.audit.logs import files, kind_of_fault, numbers, store_in, verified, write
 
 
@@ -94,6 +95,30 @@ def test_another_folder_goes_on_with_the_chain_and_says_where_it_began(tmp_path:
     assert report.notes == (f"records before 3 are in {tmp_path / 'audit'}",)
 
 
+@pytest.mark.requirement("RTE-13")
+def test_lines_and_the_folder_of_a_new_file_are_on_the_disk_before_the_end_names_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[str] = []
+
+    def fsync(descriptor: int) -> None:
+        synced.append(Path(f"/proc/self/fd/{descriptor}").readlink().name)
+
+    def write_head(folder: int, key: bytes, head: Head) -> None:
+        synced.append(f"end {head.sequence}")
+        really(folder, key, head)
+
+    really = store_module.write_head
+    write(tmp_path, [1])
+    monkeypatch.setattr(store_module, "write_head", write_head)
+    monkeypatch.setattr(os, "fsync", fsync)
+    write(tmp_path, [2])
+    assert synced[:2] == ["000000000001.jsonl", "end 3"]
+    synced.clear()
+    write(tmp_path, [3], max_bytes=1)
+    assert synced[:3] == ["000000000004.jsonl", "audit", "end 5"]
+
+
 def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, [1])
     before = files(tmp_path)[0].read_bytes()
@@ -150,3 +175,17 @@ def test_a_begin_that_was_cut_off_before_the_key_was_written_is_begun_again(tmp_
     write(tmp_path, [2])
     assert numbers(tmp_path) == [2]
     assert verified(tmp_path).first == 1
+
+
+def test_an_end_that_may_not_be_on_the_disk_yet_takes_no_line_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unconfirmed(folder: int, key: bytes, head: Head) -> None:
+        really(folder, key, head)
+        raise UnconfirmedError(5, "Input/output error")
+
+    really = store_module.write_head
+    monkeypatch.setattr(store_module, "write_head", unconfirmed)
+    write(tmp_path, [1], [2])
+    assert numbers(tmp_path) == [1, 2]
+    verified(tmp_path)

@@ -137,20 +137,33 @@ def test_a_log_that_was_put_back_to_an_earlier_time_is_found_by_a_line_that_was_
     assert fault.message == "the log ends after record 2, and record 3 was known"
 
 
-def test_a_known_line_that_is_another_one_is_a_fault(tmp_path: Path) -> None:
-    write(tmp_path, [1])
-    fault = verify(tmp_path, Link(1, "0" * 64)).fault
+@pytest.mark.requirement("RTE-13")
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_a_known_line_that_is_another_one_is_a_fault_the_newest_too(
+    tmp_path: Path, number: int
+) -> None:
+    write(tmp_path, [1, 2])
+    fault = verify(tmp_path, Link(number, "0" * 64)).fault
     assert fault is not None
-    assert fault.message == "record 1 is another than is known of it"
+    assert fault.message == f"record {number} is another than is known of it"
 
 
-def test_garbage_that_no_line_owns_up_to_is_no_crash(tmp_path: Path) -> None:
+def test_a_known_line_right_in_front_of_what_is_kept_is_compared_too(tmp_path: Path) -> None:
+    write(tmp_path, *([n] for n in range(20)), max_bytes=300, keep=2)
+    first = verified(tmp_path).first
+    fault = verify(tmp_path, Link(first - 1, "0" * 64)).fault
+    assert fault is not None
+    assert fault.message == f"record {first - 1} is another than is known of it"
+
+
+def test_what_a_crash_left_is_a_fault_once_it_was_edited(tmp_path: Path) -> None:
     write(tmp_path, [1])
     with files(tmp_path)[0].open("ab") as file:
-        file.write(b"garbage")
+        file.write(b'{"seq":3,"left')
     write(tmp_path, [2])
+    verified(tmp_path)
     [path] = files(tmp_path)
-    path.write_bytes(path.read_bytes().replace(b"garbage", b"Garbage"))
+    path.write_bytes(path.read_bytes().replace(b"left", b"Left"))
     assert kind_of_fault(tmp_path) == "edited"
 
 

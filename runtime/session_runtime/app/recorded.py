@@ -19,6 +19,11 @@ def of_audit(log: AuditLog | None) -> Iterator[Family]:
         "1 while the audit log cannot be written, else 0.",
         log is not None and bool(log.trouble),
     )
+    yield gauge(
+        "audit_altered",
+        "1 once the audit log was found to be other than it was written, else 0.",
+        log is not None and bool(log.altered),
+    )
     yield Family(
         "audit_lost_total",
         "counter",

@@ -2,17 +2,18 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from session_runtime.trace.redact import MASK, redact, redact_text
+from session_runtime.audit.chain import LINE_BYTES
+from session_runtime.audit.masking import masked
+from session_runtime.trace.redact import CUT, redact, redact_text
 from session_runtime.types import Identity, JsonObject
+from session_runtime.wire import to_bytes
 
-_MOST_DEPTH: Final = 16
 _MOST_CHARS: Final = 256
-_WHOLE: Final = ("allOf", "anyOf", "oneOf")
+_MOST_ARGUMENT_BYTES: Final = LINE_BYTES // 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ def entry_to_json(entry: Entry) -> JsonObject:
         "source": _short(subject.source),
         "principal": _short(subject.principal),
         "identity": _identity(subject.identity),
-        "arguments": redact(masked(json.loads(subject.arguments), subject.schema)),
+        "arguments": _arguments(subject),
     }
     if outcome is None:
         return data
@@ -90,52 +91,9 @@ def entry_to_json(entry: Entry) -> JsonObject:
     }
 
 
-def masked(value: object, schema: object) -> object:
-    """Black out what a JSON Schema calls secret: ``format = "password"`` or ``writeOnly``."""
-    return _masked(value, schema, schema, 0)
-
-
-def _masked(value: object, schema: object, root: object, depth: int) -> object:
-    if depth > _MOST_DEPTH or not isinstance(schema, Mapping) or value is None:
-        return value
-    if schema.get("format") == "password" or schema.get("writeOnly") is True:
-        return MASK
-    for part in _same_value(schema, root):
-        value = _masked(value, part, root, depth + 1)
-    match value:
-        case dict():
-            named = _table(schema.get("properties"))
-            others = schema.get("additionalProperties")
-            return {
-                name: _masked(each, named.get(name, others), root, depth + 1)
-                for name, each in value.items()
-            }
-        case list():
-            return [_masked(each, schema.get("items"), root, depth + 1) for each in value]
-        case _:
-            return value
-
-
-def _same_value(schema: Mapping[str, object], root: object) -> list[object]:
-    """Other schemas that are about the same value."""
-    found: list[object] = []
-    for name in _WHOLE:
-        parts = schema.get(name)
-        found += parts if isinstance(parts, list | tuple) else ()
-    reference = schema.get("$ref")
-    if isinstance(reference, str) and reference.startswith("#/"):
-        found.append(_at(root, reference[2:].split("/")))
-    return found
-
-
-def _at(schema: object, path: list[str]) -> object:
-    for name in path:
-        schema = _table(schema).get(name.replace("~1", "/").replace("~0", "~"))
-    return schema
-
-
-def _table(value: object) -> Mapping[str, object]:
-    return value if isinstance(value, Mapping) else {}
+def _arguments(subject: Subject) -> object:
+    clean = redact(masked(json.loads(subject.arguments), subject.schema))
+    return clean if len(to_bytes(clean)) <= _MOST_ARGUMENT_BYTES else CUT
 
 
 def _identity(identity: Identity) -> JsonObject:

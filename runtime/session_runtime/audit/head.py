@@ -18,6 +18,7 @@ KEY_FILE: Final = "audit.key"
 HEAD_FILE: Final = "audit.head"
 
 _VERSION: Final = 1
+_MOST_BYTES: Final = 1024 * 1024
 
 
 class HeadError(OSError):
@@ -25,11 +26,28 @@ class HeadError(OSError):
 
 
 @dataclass(frozen=True, slots=True)
+class Left:
+    """How a folder was left when the log went on in another one.
+
+    ``first`` is the name of its oldest file, ``sequence`` and ``hash`` are those of its last line, behind
+    which stand ``torn_bytes`` that a crash left.
+    """
+
+    folder: str
+    first: str
+    sequence: int
+    hash: str
+    torn_bytes: int
+    torn_hash: str
+
+
+@dataclass(frozen=True, slots=True)
 class Head:
     """The last line that is known to be on the disk, and where it ends.
 
     ``folder`` holds the files, ``first`` is the name of the oldest that is kept, ``file`` that of the
-    newest, ``size`` the bytes up to the end of the line; names are empty before the first line.
+    newest, ``size`` the bytes up to the end of the line; names are empty before the first line. ``left``
+    are other folders in which the log was before.
     """
 
     sequence: int
@@ -38,6 +56,7 @@ class Head:
     first: str
     file: str
     size: int
+    left: tuple[Left, ...] = ()
 
     @property
     def link(self) -> Link:
@@ -53,7 +72,7 @@ def read_key(state_dir: Path) -> bytes | None:
     """Read the key; None if there is none. Raises HeadError, or another OSError."""
     path = state_dir / KEY_FILE
     try:
-        text = path.read_bytes()
+        text = _content(path)
     except FileNotFoundError:
         return None
     try:
@@ -72,41 +91,40 @@ def read_head(state_dir: Path, key: bytes) -> Head | None:
     """
     path = state_dir / HEAD_FILE
     try:
-        content = path.read_bytes()
+        content = _content(path)
     except FileNotFoundError:
         return None
     try:
         data = strict_json(content.decode())
     except ValueError:
         data = None
-    head = _head_of(data)
-    if head is not None and isinstance(data, dict):
-        if hmac.compare_digest(str(data["seal"]).encode(), _seal(key, asdict(head)).encode()):
-            return head
+    if isinstance(data, dict):
+        told = str(data.pop("seal", ""))
+        version = data.pop("version", None)
+        if version == _VERSION and hmac.compare_digest(told.encode(), _seal(key, data).encode()):
+            return _head_of(data)
     raise HeadError(
         f"{path} was not written with this {KEY_FILE}: it was edited, or the key replaced"
     )
 
 
-def _head_of(data: object) -> Head | None:
-    match data:
-        case {
-            "version": 1,
-            "sequence": int(sequence),
-            "hash": str(digits),
-            "folder": str(folder),
-            "first": str(first),
-            "file": str(file),
-            "size": int(size),
-            "seal": str(),
-        }:
-            return Head(sequence, digits, folder, first, file, size)
-    return None
+def _content(path: Path) -> bytes:
+    """No more than such a file may hold; raises OSError."""
+    with path.open("rb") as file:
+        return file.read(_MOST_BYTES)
+
+
+def _head_of(data: JsonObject) -> Head:
+    """Read what was sealed, and therefore is as ``write_head`` wrote it."""
+    left = tuple(Left(**each) for each in data.get("left", ()))
+    return Head(**{**data, "left": left})
 
 
 def write_head(folder: int, key: bytes, head: Head) -> None:
     """Replace the head in one step; ``folder`` is a handle of the state directory. Raises OSError."""
     data = asdict(head)
+    if not head.left:
+        del data["left"]
     told = {"version": _VERSION, **data, "seal": _seal(key, data)}
     replace_file(folder, HEAD_FILE, to_bytes(told) + b"\n")
 

@@ -55,6 +55,7 @@ class AuditLog:
         self._writing: asyncio.Future[Head] | None = None
         self._retry: asyncio.TimerHandle | None = None
         self._trouble = ""
+        self._altered_told = ""
         self._lost = 0
         self._lost_untold = 0
         self._closed = False
@@ -70,6 +71,11 @@ class AuditLog:
     def trouble(self) -> str:
         """Why nothing can be written just now; empty while all is well."""
         return self._trouble
+
+    @property
+    def altered(self) -> str:
+        """What was found last that somebody else did to the log; empty: nothing."""
+        return self._store.altered
 
     @property
     def sequence(self) -> int:
@@ -97,6 +103,7 @@ class AuditLog:
             "waiting": len(self._waiting),
             "lost": self._lost,
             "trouble": self._trouble or None,
+            "altered": self.altered or None,
         }
 
     def add(self, entry: Entry) -> None:
@@ -182,10 +189,16 @@ class AuditLog:
         if self._trouble:
             _log.warning("the audit log is written again; %d records were lost so far", self._lost)
         self._trouble = ""
+        self._tell_altered()
         for _, written in batch:
             if written is not None and not written.done():
                 written.set_result(None)
         self._write_next()
+
+    def _tell_altered(self) -> None:
+        if self.altered != self._altered_told:
+            _log.error("the audit log was altered: %s", self.altered)
+        self._altered_told = self.altered
 
     def _failed(self, batch: Sequence[_Waiting], error: BaseException) -> None:
         """Keep what nobody waits for, to try again; who waits is told at once."""
@@ -228,7 +241,8 @@ def _record(entry: Entry) -> JsonObject:
         return entry_to_json(entry)
     except Exception as error:  # noqa: BLE001 - an embedding program may give values of any type
         _log.error("a call is recorded without its particulars: %s", type(error).__name__)
-        return {"event": "call", "tool": str(entry.subject.tool), "fault": type(error).__name__}
+        event = "begun" if entry.outcome is None else "call"
+        return {"event": event, "tool": str(entry.subject.tool), "fault": type(error).__name__}
 
 
 def open_audit(settings: AuditSettings, state_dir: Path) -> AuditLog | None:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from session_runtime.audit.files import file_names, lines_of
 from session_runtime.audit.head import read_head, read_key
-from session_runtime.audit.store import file_names
 
 
 def last_lines(state_dir: Path, count: int) -> list[dict[str, Any]]:
@@ -27,10 +27,10 @@ def last_lines(state_dir: Path, count: int) -> list[dict[str, Any]]:
 
 def _records(path: Path) -> Iterator[dict[str, Any]]:
     with path.open("rb") as file:
-        for line in file:
+        for line in lines_of(file):
             try:
                 record = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue
             if isinstance(record, dict):
                 yield record

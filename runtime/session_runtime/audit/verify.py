@@ -2,20 +2,25 @@
 
 import hashlib
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal, NoReturn
 
-from session_runtime.audit.chain import START, Link, follow, sequence_of
+from session_runtime.audit.chain import (
+    START,
+    TORN_BYTES,
+    Link,
+    follow,
+    is_torn,
+    sequence_of,
+)
+from session_runtime.audit.files import anchor, file_names, first_number, is_too_long, lines_of
 from session_runtime.audit.head import Head, read_head, read_key
-from session_runtime.audit.store import SUFFIX, file_names
 from session_runtime.types import JsonObject
 
 Kind = Literal["edited", "removed", "reordered", "cut", "other"]
 
-_PREVIOUS: Final = re.compile(rb'"previous":"([0-9a-f]{64})"')
 _TRIES: Final = 3
 
 
@@ -107,18 +112,25 @@ class _Strange:
     file: str
     line: int
     first: bytes
-    torn: bytes = b""  # the last of them
+    expected: int
+    content: bytes = b""  # as much of it as crashes may leave, and a byte more
     size: int = 0
-    lines: int = 0
     hash: "hashlib._Hash" = field(default_factory=hashlib.sha256)
     expected_later: bool = False  # one of them has the number that was expected first
 
-    def add(self, line: bytes, expected: int) -> None:
-        self.lines += 1
+    def add(self, line: bytes) -> None:
+        self.expected_later |= bool(self.size) and sequence_of(line) == self.expected
         self.size += len(line)
         self.hash.update(line)
-        self.torn = line
-        self.expected_later |= self.lines > 1 and sequence_of(line) == expected
+        self.content = (self.content + line)[: TORN_BYTES + 1]
+
+    @property
+    def torn(self) -> bool:
+        """Whether crashes may have left them."""
+        return is_torn(self.content, self.expected)
+
+    def is_told(self, size: object, digest: object) -> bool:
+        return (size, digest) == (self.size, self.hash.hexdigest())
 
 
 class _Reading:
@@ -128,7 +140,7 @@ class _Reading:
         self._key = key
         self._head = head
         self._folder = Path(head.folder)
-        self._known = {link.sequence: link.hash for link in (expected, head.link) if link}
+        self._known = [link for link in (expected, head.link) if link is not None]
         self._expected = expected
         self._link = START
         self._first = 0
@@ -162,61 +174,130 @@ class _Reading:
             self._fail("removed", first, 0, f"the file is gone from {self._folder}")
 
     def _read(self, name: str, *, last: bool) -> None:
-        starts_at = int(name.removesuffix(SUFFIX))
-        if self._first and starts_at > self._link.sequence + 1:
-            self._fail_missing(name, 0, starts_at)
+        starts_at = first_number(name)
+        gap = bool(self._first) and starts_at > self._link.sequence + 1
         for number, line in self._lines(name):
-            self._take(name, number, line, starts_at)
-        if self._strange is not None and not (last and self._is_unfinished(self._strange)):
+            if is_too_long(line):
+                self._fail("edited", name, number, "the line is longer than any record")
+            if gap:
+                self._come_back(name, line, starts_at)
+                gap = False
+            else:
+                self._take(name, number, line, starts_at)
+        if gap:
+            self._fail_gap(name, starts_at)
+        if self._strange is not None and not self._may_stand(self._strange, last=last):
             self._fail_strange(self._strange)
 
     def _lines(self, name: str) -> Iterator[tuple[int, bytes]]:
         try:
             with (self._folder / name).open("rb") as file:
-                yield from enumerate(file, 1)
+                yield from enumerate(lines_of(file), 1)
         except FileNotFoundError:
             self._fail("removed", name, 0, f"the file is gone from {self._folder}")
 
     def _take(self, name: str, number: int, line: bytes, starts_at: int) -> None:
-        anchor = self._link if self._first else _anchor(line, starts_at)
-        link = follow(self._key, anchor, line)
+        before = self._link if self._first else anchor(line, starts_at)
+        link = follow(self._key, before, line)
         if link is None:
-            self._strange = self._strange or _Strange(name, number, line)
-            self._strange.add(line, self._link.sequence + 1 if self._first else starts_at)
+            expected = self._link.sequence + 1 if self._first else starts_at
+            self._strange = self._strange or _Strange(name, number, line, expected)
+            self._strange.add(line)
             return
         if self._strange is not None:
             self._check_recovered(self._strange, line)
         if not self._first:
             self._first = link.sequence
+            self._check_known(before, name, number)
+            self._note_move(link, line)
+        self._go_on(link, name, number, line)
+
+    def _go_on(self, link: Link, name: str, number: int, line: bytes) -> None:
         self._strange, self._link = None, link
         self._records += 1
-        known = self._known.pop(link.sequence, link.hash)
-        if known != link.hash:
+        self._check_known(link, name, number)
+        if b'"event":"altered"' in line:
+            self._check_altered(json.loads(line), name, number)
+
+    def _check_altered(self, record: JsonObject, name: str, number: int) -> None:
+        """What the log itself found to be gone is not to be seen in any other way."""
+        match record:
+            case {"event": "altered", "known": {"sequence": int(known)}}:
+                self._fail(
+                    "cut",
+                    name,
+                    number,
+                    f"record {known} was there once, and was not when record {self._link.sequence} was"
+                    " written: an earlier copy was put back, or the log was cut or taken away",
+                )
+            case _:
+                pass
+
+    def _come_back(self, name: str, line: bytes, starts_at: int) -> None:
+        """Take the first line of a file that says that the log was elsewhere in between, and prove it."""
+        link = follow(self._key, anchor(line, starts_at), line)
+        match json.loads(line) if link is not None else None:
+            case {
+                "moved_from": str(came_from),
+                "after": {
+                    "sequence": self._link.sequence,
+                    "hash": self._link.hash,
+                    "torn_bytes": int(size),
+                    "torn_hash": str(digest),
+                },
+            } if link is not None and self._is_torn_by(size, digest):
+                numbers = f"{self._link.sequence + 1} to {starts_at - 1}"
+                self._notes.append(
+                    f"records {numbers} are elsewhere, the last of them in {came_from}"
+                )
+                self._check_known(anchor(line, starts_at), name, 1)
+                self._go_on(link, name, 1, line)
+            case _:
+                self._fail_gap(name, starts_at)
+
+    def _is_torn_by(self, size: int, digest: str) -> bool:
+        """Whether just that stands behind the last line before the log went elsewhere."""
+        strange = self._strange
+        if strange is None:
+            return size == 0
+        if not strange.is_told(size, digest):
+            return False
+        self._note_torn(strange)
+        return True
+
+    def _check_known(self, link: Link, name: str, number: int) -> None:
+        """Compare with all that is known of the same record from elsewhere."""
+        if any(each.sequence == link.sequence and each != link for each in self._known):
             self._fail(
                 "other", name, number, f"record {link.sequence} is another than is known of it"
             )
-        self._note_move(line)
 
     def _check_recovered(self, strange: _Strange, line: bytes) -> None:
         """Lines that a crash left over are named by the line behind them."""
         match json.loads(line):
-            case {"event": "recovered", "torn_bytes": strange.size, "torn_hash": str(told)} if (
-                told == strange.hash.hexdigest()
+            case {"event": "recovered", "torn_bytes": size, "torn_hash": digest} if strange.is_told(
+                size, digest
             ):
-                where = f"{strange.file}:{strange.line}"
-                self._notes.append(f"{where}: {strange.size} bytes that a crash left unfinished")
+                self._note_torn(strange)
             case _:
                 strange.expected_later = True
                 self._fail_strange(strange)
 
-    def _note_move(self, line: bytes) -> None:
-        if b'"moved_from":' in line and (came_from := json.loads(line).get("moved_from")):
-            self._notes.append(f"records before {self._link.sequence} are in {came_from}")
+    def _note_torn(self, strange: _Strange) -> None:
+        where = f"{strange.file}:{strange.line}"
+        self._notes.append(f"{where}: {strange.size} bytes that a crash left unfinished")
 
-    def _is_unfinished(self, strange: _Strange) -> bool:
-        """A last line without an end, behind everything that is known to have been written."""
-        torn = strange.lines == 1 and not strange.torn.endswith(b"\n")
-        if not torn or self._link.sequence < self._head.sequence:
+    def _note_move(self, link: Link, line: bytes) -> None:
+        if b'"moved_from":' in line and (came_from := json.loads(line).get("moved_from")):
+            self._notes.append(f"records before {link.sequence} are in {came_from}")
+
+    def _may_stand(self, strange: _Strange, *, last: bool) -> bool:
+        """Whether it may stand at the end of a file: in the last one, behind all that is known."""
+        if not strange.torn:
+            return False
+        if not last:
+            return True  # what follows has to tell of it
+        if self._link.sequence < self._head.sequence:
             return False
         self._notes.append(
             f"{strange.file}:{strange.line}: the last line is unfinished, as after a crash or during a write"
@@ -243,8 +324,7 @@ class _Reading:
             self._notes.append(f"record {expected.sequence} is in a file that is not kept any more")
 
     def _fail_strange(self, strange: _Strange) -> NoReturn:
-        expected = self._link.sequence + 1 if self._first else int(strange.file[: -len(SUFFIX)])
-        found = sequence_of(strange.first)
+        expected, found = strange.expected, sequence_of(strange.first)
         if found is None or found == expected:
             self._fail("edited", strange.file, strange.line, f"record {expected} was edited")
         if found < expected or strange.expected_later:
@@ -256,6 +336,16 @@ class _Reading:
             )
         self._fail_missing(strange.file, strange.line, found)
 
+    def _fail_gap(self, name: str, starts_at: int) -> NoReturn:
+        """Fail for a file whose first number is too high."""
+        if self._strange is not None:
+            self._fail_strange(self._strange)
+        if self._link.sequence >= self._head.sequence:
+            self._fail(
+                "edited", name, 0, f"the log ends with record {self._link.sequence}: no file of it"
+            )
+        self._fail_missing(name, 0, starts_at)
+
     def _fail_missing(self, name: str, line: int, found: int) -> NoReturn:
         gone = self._link.sequence + 1
         many = f"record {gone} is" if found - gone == 1 else f"records {gone} to {found - 1} are"
@@ -263,9 +353,3 @@ class _Reading:
 
     def _fail(self, kind: Kind, name: str, line: int, message: str) -> NoReturn:
         raise _FaultError(Fault(kind, name, line, message))
-
-
-def _anchor(line: bytes, starts_at: int) -> Link:
-    """What the first line of the oldest file says it follows; its hash proves it."""
-    found = _PREVIOUS.search(line)
-    return Link(starts_at - 1, found[1].decode()) if found is not None else START

@@ -16,9 +16,8 @@ from session_runtime.audit.verify import Report, verify
 from session_runtime.cli import exits
 from session_runtime.cli.options import Files, file_options, json_option
 from session_runtime.cli.reading import reader_of
-from session_runtime.cli.screen import print_json
+from session_runtime.cli.screen import one_line, print_json
 from session_runtime.errors import RequestError
-from session_runtime.wire import printable
 
 _HASH_DIGITS = 64
 
@@ -68,7 +67,7 @@ def show_tail(files: Files, state_dir: Path | None, lines: int, as_json: bool) -
             print_json(record)
         return
     for record in records:
-        click.echo(printable(_line(record)))
+        click.echo(one_line(_line(record)))
     if not records:
         click.echo("nothing is recorded", err=True)
 
@@ -80,17 +79,17 @@ def _known(text: str) -> Link:
         raise RequestError(
             f"--expect {text[:100]!r} is no NUMBER:HASH: take sequence and head of the status"
         )
-    return Link(int(number), digits)
+    return Link(int(number), digits.lower())
 
 
 def _show(report: Report) -> None:
     for note in report.notes:
-        click.echo(printable(f"note: {note}"))
+        click.echo(one_line(f"note: {note}"))
     fault = report.fault
     if fault is not None:
         line = f":{fault.line}" if fault.line else ""
         where = f"{fault.file}{line}: " if fault.file else ""
-        click.echo(printable(f"{fault.kind}: {where}{fault.message}"))
+        click.echo(one_line(f"{fault.kind}: {where}{fault.message}"))
         return
     click.echo(
         f"{report.records} records are as they were written, from {report.first} to"
@@ -99,12 +98,18 @@ def _show(report: Report) -> None:
 
 
 def _line(record: Mapping[str, Any]) -> str:
-    number = f"{record.get('seq', '?'):>8}"
-    if record.get("event") not in ("call", "begun"):
-        more = {name: record[name] for name in record if name not in ("seq", "event", "hash")}
-        return f"{number}  {record.get('event')} {json.dumps(more)}"
-    user = record["identity"]["user"]
-    who = record["principal"] if user is None else f"{record['principal']} for {user}"
-    status = record.get("status", "begun")
-    code = f" ({record['error_code']})" if record.get("error_code") else ""
-    return f"{number}  {record['time']}  {record['tool']}  {status}{code}  {who}"
+    number = f"{record.get('seq', '?')!s:>8}"
+    match record:
+        case {
+            "event": "call" | "begun",
+            "time": time,
+            "tool": tool,
+            "principal": principal,
+            "identity": {"user": user},
+        }:
+            who = principal if user is None else f"{principal} for {user}"
+            code = f" ({record['error_code']})" if record.get("error_code") else ""
+            return f"{number}  {time}  {tool}  {record.get('status', 'begun')}{code}  {who}"
+        case _:
+            more = {name: record[name] for name in record if name not in ("seq", "event", "hash")}
+            return f"{number}  {record.get('event')} {json.dumps(more)}"

@@ -13,11 +13,11 @@ import click
 
 from session_runtime.cli.opening import opened
 from session_runtime.cli.options import Files, file_options, json_option
-from session_runtime.cli.screen import print_json
+from session_runtime.cli.screen import one_line, print_json, print_text
 from session_runtime.errors import RequestError, TransientError
 from session_runtime.registry.snapshot import ToolChange, compare, read_snapshot, snapshot
 from session_runtime.types import JsonObject
-from session_runtime.wire import printable, strict_json
+from session_runtime.wire import strict_json
 
 SAME: Final = 0
 COMPATIBLE: Final = 1
@@ -42,7 +42,7 @@ def snapshot_command(files: Files, as_json: bool) -> None:
     if as_json:
         print_json(found)
         return
-    click.echo(json.dumps(found, indent=2, sort_keys=True, ensure_ascii=False))
+    print_text(json.dumps(found, indent=2, sort_keys=True, ensure_ascii=False))
 
 
 @click.command("diff", epilog=_CODES)
@@ -65,7 +65,7 @@ def diff_command(old: Path, new: Path | None, files: Files, as_json: bool) -> in
         )
         return code
     for change in changes:
-        click.echo(printable(f"{change.weight:10}  {change.tool} {change.what}"))
+        click.echo(one_line(f"{change.weight:10}  {change.tool} {change.what}"))
     return code
 
 
