@@ -7,6 +7,7 @@ import pytest
 from session_runtime.audit.tail import last_lines
 from session_runtime.errors import StartError
 from session_runtime.types import AskRequest, Identity
+from tests.ask.confirming import Home, following
 from tests.audit.logs import verified
 from tests.support import ask, calls, opened, says, scripted, tool_folder, write_handler
 
@@ -42,9 +43,29 @@ async def test_the_calls_of_an_ask_are_recorded_and_the_status_shows_the_end(
         assert told(runtime.metrics()) == {
             "session_runtime_audit_sequence": str(report.sequence),
             "session_runtime_audit_failing": "0",
+            "session_runtime_audit_altered": "0",
             "session_runtime_audit_lost_total": "0",
         }
     assert records["folder"] == str(tmp_path / STATE / "audit")
+
+
+@pytest.mark.requirement("RTE-13")
+@pytest.mark.requirement("RTE-9b")
+async def test_what_a_person_declined_is_recorded_as_refused(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    home.write("wipe")
+    async with home.open(calls(("wipe", {"n": 1})), says("I leave it.")) as runtime:
+        first = await ask(runtime, "wipe it")
+        tokens = tuple(call.token for call in first.result.pending)
+        no = following(first.result, confirmations=(), declined=tokens)
+        second = await ask(runtime, no)
+    told = [r for r in last_lines(tmp_path / STATE, 99) if r.get("tool") == "wipe"]
+    assert [
+        (r["ask_id"], r["event"], r["status"], r["error_code"], r["arguments"]) for r in told
+    ] == [
+        (first.result.ask_id, "call", "refused", "tool.needs_confirmation", {"n": 1}),
+        (second.result.ask_id, "call", "refused", "tool.declined", {"n": 1}),
+    ]
 
 
 async def test_nothing_is_recorded_where_that_is_off(tmp_path: Path) -> None:

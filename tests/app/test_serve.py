@@ -6,7 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from session_runtime.app.serve import _give_signs_of_life, _reload_when_told, bound, locked
+from session_runtime.app.serve import (
+    _give_signs_of_life,
+    _reload_when_told,
+    _StoppedError,
+    _unless,
+    bound,
+    locked,
+)
 from session_runtime.app.signals import Signals
 from session_runtime.config.receipt import Receipt, Trigger
 from session_runtime.errors import StartError
@@ -44,6 +51,37 @@ def test_a_port_in_use_is_named_with_the_way_out() -> None:
 def test_a_bound_socket_listens() -> None:
     with bound("127.0.0.1", 0) as sock, socket.create_connection(sock.getsockname()) as client:
         assert client.getpeername() == sock.getsockname()
+
+
+@pytest.mark.requirement("REL-8")
+async def test_what_takes_long_to_open_is_given_up_once_the_process_is_told_to_stop() -> None:
+    stop, begun, closed = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def opening() -> None:
+        async with _unless(stop):
+            try:
+                begun.set()
+                await asyncio.Event().wait()
+            finally:
+                closed.set()
+
+    task = asyncio.create_task(opening())
+    await begun.wait()
+    stop.set()
+    with pytest.raises(_StoppedError):
+        await task
+    assert closed.is_set()
+
+
+async def test_what_is_open_before_that_goes_on_and_its_own_faults_are_its_own() -> None:
+    stop = asyncio.Event()
+    async with _unless(stop):
+        pass
+    stop.set()
+    await asyncio.sleep(0)
+    with pytest.raises(TimeoutError):
+        async with _unless(asyncio.Event()):
+            raise TimeoutError
 
 
 class Alive:

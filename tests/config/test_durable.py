@@ -75,6 +75,52 @@ def test_a_file_that_was_replaced_without_a_confirmation_is_told_as_that(
     assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [("file", "new")]
 
 
+def refusing(number: int) -> Callable[[int], None]:
+    """As on a file system that does not confirm folders, but files."""
+    works = os.fsync
+
+    def called(descriptor: int) -> None:
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(number, os.strerror(number))
+        works(descriptor)
+
+    return called
+
+
+@pytest.mark.parametrize("number", [errno.EINVAL, errno.ENOTSUP, errno.ENOSYS])
+def test_where_folders_cannot_be_confirmed_files_are_replaced_and_folders_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    monkeypatch.setattr(os, "fsync", refusing(number))
+    make_folder(tmp_path / "a" / "b")
+    with own_folder(tmp_path / "a" / "b") as folder:
+        replace_file(folder, "file", b"new")
+    assert (tmp_path / "a" / "b" / "file").read_text() == "new"
+
+
+def test_a_folder_below_one_that_cannot_be_read_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    works = os.open
+
+    def closed(path: Path, flags: int) -> int:
+        if path == tmp_path:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return works(path, flags)
+
+    monkeypatch.setattr(os, "open", closed)
+    make_folder(tmp_path / "a" / "b")
+    assert stat.S_IMODE((tmp_path / "a" / "b").stat().st_mode) == 0o700
+
+
+def test_a_folder_that_a_broken_disk_does_not_confirm_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "fsync", failing(os.fsync, for_folders=True))
+    with pytest.raises(OSError, match="Input/output"):
+        make_folder(tmp_path / "a")
+
+
 def test_a_folder_that_somebody_keeps_is_waited_for_no_longer_than_told(tmp_path: Path) -> None:
     other = os.open(tmp_path, os.O_RDONLY)
     try:

@@ -1,8 +1,10 @@
 """The configurations that worked: kept in order, without secrets, and whole whatever happens."""
 
+import fcntl
 import os
 import stat
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,7 +13,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from session_runtime.config.history import Entry, History
+from session_runtime.config import durable
+from session_runtime.config.history import Entry, History, Kept
 from session_runtime.config.written import Difference, alike, masked
 from session_runtime.errors import ConfigError, RequestError
 from tests.config.editing import swept
@@ -45,10 +48,17 @@ def history(tmp_path: Path) -> History:
 @pytest.mark.requirement("REL-6")
 def test_entries_are_listed_with_the_newest_first(history: History, tmp_path: Path) -> None:
     first, second = AT, AT + timedelta(hours=1)
-    assert history.add(steps(1), "d1", first) == 1
-    assert history.add(steps(2), "d2", second) == 2
+    assert history.add(steps(1), "d1", first).number == 1
+    assert history.add(steps(2), "d2", second).number == 2
     assert history.entries() == [Entry(2, second, "d2"), Entry(1, first, "d1")]
     assert [history.read(number) for number in (1, 2)] == [steps(1), steps(2)]
+
+
+@pytest.mark.requirement("REL-6")
+def test_whoever_adds_is_told_the_oldest_that_is_left(history: History) -> None:
+    kept = [history.add(steps(number), "d", AT) for number in (1, 2, 3, 4)]
+    assert kept == [Kept(1, 1), Kept(2, 1), Kept(3, 1), Kept(4, 2)]
+    assert history.add(steps(4), "d", AT) == Kept(4, 2)
 
 
 @pytest.mark.requirement("REL-6")
@@ -61,21 +71,21 @@ def test_only_the_owner_may_read_what_is_kept(history: History, tmp_path: Path) 
 
 def test_the_same_again_is_no_new_entry(history: History) -> None:
     for digest, number in (("d", 1), ("d", 1), ("other", 2)):
-        assert history.add(steps(1), digest, AT) == number
-    assert history.add(steps(2), "other", AT) == 3
-    assert history.add(steps(1), "d", AT) == 4
+        assert history.add(steps(1), digest, AT).number == number
+    assert history.add(steps(2), "other", AT).number == 3
+    assert history.add(steps(1), "d", AT).number == 4
 
 
 def test_profiles_in_another_order_are_a_new_entry(history: History) -> None:
     profiles = {"a": {"model": "m"}, "b": {"model": "m"}}
-    assert history.add({"models": profiles}, "d", AT) == 1
-    assert history.add({"models": dict(reversed(profiles.items()))}, "d", AT) == 2
+    assert history.add({"models": profiles}, "d", AT).number == 1
+    assert history.add({"models": dict(reversed(profiles.items()))}, "d", AT).number == 2
 
 
 @pytest.mark.requirement("REL-6")
 def test_the_oldest_go_and_numbers_are_never_given_again(tmp_path: Path) -> None:
     for number in range(1, 8):
-        assert History(tmp_path, keep=3).add(steps(number), "d", AT) == number
+        assert History(tmp_path, keep=3).add(steps(number), "d", AT).number == number
     assert [entry.number for entry in History(tmp_path).entries()] == [7, 6, 5]
 
 
@@ -114,7 +124,7 @@ def test_a_damaged_entry_is_told_and_harms_no_other(
     bad.mkdir() if content is None else bad.write_bytes(content)
     with pytest.raises(ConfigError, match=f"000002.toml {fault}"):
         history.read(2)
-    assert history.add(steps(1), "d", AT) == 3
+    assert history.add(steps(1), "d", AT).number == 3
     assert [entry.number for entry in history.entries() if entry.digest] == [3, 1]
 
 
@@ -138,9 +148,9 @@ def test_whatever_a_file_says_is_read_back(settings: Mapping[tuple[str, ...], An
     data = tree(settings)
     with TemporaryDirectory() as folder:
         history = History(Path(folder))
-        number = history.add(data, "d", AT)
+        number = history.add(data, "d", AT).number
         assert alike(history.read(number), masked(data))
-        assert history.add(data, "d", AT) == number
+        assert history.add(data, "d", AT).number == number
 
 
 @pytest.mark.requirement("REL-6")
@@ -152,7 +162,7 @@ def test_a_kill_at_any_step_leaves_whole_entries_and_the_next_one_cleans_up(tmp_
         numbers = tuple(entry.number for entry in history.entries())
         seen.add(numbers)
         assert [history.read(number) for number in numbers] == [steps(number) for number in numbers]
-        assert history.add(steps(5), "d5", AT) == numbers[0] + 1
+        assert history.add(steps(5), "d5", AT).number == numbers[0] + 1
         names = sorted(path.name for path in (case).iterdir())
         assert names == [f"{numbers[0] + 1 - back:06}.toml" for back in (2, 1, 0)]
     assert seen == {(3, 2, 1), (4, 3, 2, 1), (4, 3, 2)}
@@ -175,3 +185,37 @@ def test_an_entry_that_may_not_outlive_a_crash_is_told(
     with pytest.raises(OSError, match="Input/output error"):
         history.add(steps(2), "d2", AT)
     assert [entry.number for entry in history.entries()] == ([2, 1] if folders else [1])
+
+
+@dataclass
+class LockedFor:
+    """A clock that goes on where somebody sleeps; after so many seconds the lock is given back."""
+
+    seconds: float
+    handle: int
+    now: float = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        if self.now >= self.seconds:
+            fcntl.flock(self.handle, fcntl.LOCK_UN)
+
+
+@pytest.mark.requirement("REL-6")
+def test_a_history_that_somebody_keeps_locked_is_waited_for_as_nobody_waits_for_the_daemon(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handle = os.open(tmp_path, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        monkeypatch.setattr(durable, "time", LockedFor(30.0, handle))
+        assert History(tmp_path).add(steps(1), "d", AT) == Kept(1, 1)
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        monkeypatch.setattr(durable, "time", LockedFor(3_600.0, handle))
+        with pytest.raises(TimeoutError):
+            History(tmp_path).add(steps(2), "d", AT)
+    finally:
+        os.close(handle)

@@ -62,6 +62,39 @@ def test_a_stale_tool_stays_stale_while_others_are_touched(tmp_path: Path) -> No
     assert [tool.spec.name for tool in found.tools] == ["a", "b"]
 
 
+def test_a_tool_whose_code_is_written_half_way_stays_as_it_was(tmp_path: Path) -> None:
+    folder = write_handler(tmp_path, "a")
+    before = rescan(tmp_path)
+    (folder / "handler.py").write_text("# first half\nimport json\n")
+    found = rescan(tmp_path, before, frozenset({str(folder / "handler.py")}))
+    assert [tool.code for tool in found.tools] == [tool.code for tool in before.tools]
+    [bad] = found.quarantined
+    assert (bad.name, bad.stale, bad.reason) == (
+        "a",
+        True,
+        "its code cannot be imported: handler.py has no function execute(args, context)",
+    )
+
+
+@pytest.mark.parametrize("of", [0, 1], ids=["the folder", "the one above"])
+def test_a_folder_of_tools_that_was_exchanged_is_looked_at_as_a_whole(
+    tmp_path: Path, of: int
+) -> None:
+    root, new = tmp_path / "here" / "tools", tmp_path / "new" / "tools"
+    write_handler(root, "a")
+    write_handler(root, "gone")
+    for name in ("a", "b"):
+        write_handler(new, name)
+    (new / "a" / "handler.py").write_text("def execute(args, context):\n    return 'new'\n")
+    before = rescan(root)
+    old, fresh = ((root, new), (root.parent, new.parent))[of]
+    old.rename(tmp_path / "old")
+    fresh.rename(old)
+    found = rescan(root, before, frozenset({str(old)}))
+    assert [tool.spec.name for tool in found.tools] == ["a", "b"]
+    assert told(found) == told(rescan(root))
+
+
 def add(root: Path, name: str, version: int) -> None:
     folder = root.joinpath(*name.split("."))
     folder.mkdir(parents=True, exist_ok=True)

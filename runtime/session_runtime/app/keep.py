@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Final
 
-from session_runtime.config.history import History
+from session_runtime.config.history import History, Kept
 from session_runtime.config.receipt import Receipt
 from session_runtime.config.snapshot import ConfigSnapshot
 from session_runtime.threads import Worker
@@ -23,10 +23,12 @@ class HistoryKeeper:
     def __init__(self, history: History) -> None:
         self._history = history
         self._worker = Worker()
-        self._last: asyncio.Future[int | None] | None = None
+        self._last: asyncio.Future[Kept | None] | None = None
 
-    def keep(self, snapshot: ConfigSnapshot, receipt: Receipt) -> asyncio.Future[int | None] | None:
-        """Write down what the file says, unless there is none; gives the number of the entry to come."""
+    def keep(
+        self, snapshot: ConfigSnapshot, receipt: Receipt
+    ) -> asyncio.Future[Kept | None] | None:
+        """Write down what the file says, unless there is none; gives the entry to come."""
         if snapshot.file is None:
             return None
         at = datetime.fromtimestamp(receipt.at, UTC)
@@ -40,11 +42,11 @@ class HistoryKeeper:
         if self._last is not None:
             await asyncio.wait([self._last], timeout=LAST_WRITE_S)
 
-    def _write(self, data: Mapping[str, object], digest: str, at: datetime) -> int | None:
+    def _write(self, data: Mapping[str, object], digest: str, at: datetime) -> Kept | None:
         try:
-            number = self._history.add(data, digest, at)
+            kept = self._history.add(data, digest, at)
         except OSError as error:
             _log.warning("the configuration in force could not be kept in the history: %s", error)
             return None
-        _log.debug("the configuration in force is entry %d of the history", number)
-        return number
+        _log.debug("the configuration in force is entry %d of the history", kept.number)
+        return kept

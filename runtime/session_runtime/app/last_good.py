@@ -2,7 +2,8 @@
 
 import logging
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -16,66 +17,108 @@ from session_runtime.config.written import REMOVED, value_at, with_secrets, with
 from session_runtime.errors import ConfigError, Problem
 
 KEYS: Final[KeyPath] = ("http", "keys")
+ACCESS: Final[KeyPath] = ("access",)
+_HASH: Final = b"sha256:"
 
 _log: Final = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """What can be told of the file: ``data`` is empty if it cannot be understood."""
+
+    data: Mapping[str, object]
+    may_hold_keys: bool
 
 
 def last_good(read: ConfigReader, fault: ConfigError) -> ConfigSnapshot:
     """Give the newest entry of the history as a configuration; ``fault`` is what is wrong now.
 
     The history holds no secrets: those that were written out come from the file, where it is TOML and
-    still has them. A key of a caller that the file does not have any more stays out. Raises ConfigError
-    with the fault, and with what else is in the way.
+    still has them. Who may call, and what callers may do, is what such a file says (NET-2). Raises
+    ConfigError with the fault, and with what else is in the way.
     """
     history = History(read.state_dir() / FOLDER)
     try:
         entries = history.entries()
         if not entries:
             raise ConfigError([Problem("the history is empty", source="--last-good")])
-        now, newest = _now(read.path), entries[0].number
-        entry = _without_removed_keys(newest, history.read(newest), now)
-        data, missing = with_secrets(entry, now)
+        number = entries[0].number
+        kept, now = history.read(number), _read_file(read.path)
+        entry = _with_access_of(now.data, _with_keys_of(now.data, kept), fault)
+        data, missing = with_secrets(entry, now.data)
         if missing:
-            raise ConfigError([_secret_lost(entries[0].number, dotted(key)) for key in missing])
-        return read(tomli_w.dumps(data).encode("utf-8"))
+            raise ConfigError([_secret_lost(number, dotted(key)) for key in missing])
+        snapshot = read(tomli_w.dumps(data).encode("utf-8"))
+        if not snapshot.settings.http.keys:
+            _expect_none_needed(number, kept, now)
     except ConfigError as error:
-        raise ConfigError([*fault.problems, *error.problems]) from None
+        raise ConfigError([*fault.problems, *_untold(error, fault)]) from None
+    return snapshot
 
 
-def _without_removed_keys(
-    number: int, entry: Mapping[str, object], now: Mapping[str, object]
-) -> Mapping[str, object]:
-    """Take out the keys that the file, where it can be read, does not have any more (NET-2).
-
-    Raises ConfigError if none would be left, as then every caller on this machine would be let in.
-    """
-    kept, present = value_at(entry, KEYS), value_at(now, KEYS)
-    if not now or not isinstance(kept, Mapping) or not kept:
+def _with_keys_of(now: Mapping[str, object], entry: Mapping[str, object]) -> Mapping[str, object]:
+    """Take all keys from the file, where it can be understood: any other one was removed or changed."""
+    if not now:
         return entry
-    valid = present if isinstance(present, Mapping) else {}
-    removed = [name for name in kept if _hash(kept[name]) != _hash(valid.get(name))]
-    if len(removed) == len(kept):
+    valid = value_at(now, KEYS)
+    for name in _names(entry):
+        if value_at(now, (*KEYS, name)) is REMOVED:
+            _log.warning("the key of %s is not in the file any more, and lets nobody in", name)
+    return with_value(entry, KEYS, valid)
+
+
+def _with_access_of(
+    now: Mapping[str, object], entry: Mapping[str, object], fault: ConfigError
+) -> Mapping[str, object]:
+    """Take the rules from the file, if it has any that can be used."""
+    stated = value_at(now, ACCESS)
+    is_faulty = any(f"{each.key}.".startswith(f"{dotted(ACCESS)}.") for each in fault.problems)
+    return entry if stated is REMOVED or is_faulty else with_value(entry, ACCESS, stated)
+
+
+def _expect_none_needed(number: int, kept: Mapping[str, object], now: _File) -> None:
+    """Refuse to let in everybody who is on this machine, unless nobody needed a key before."""
+    names = _names(kept)
+    if names:
         message = (
             f"the file has none of the keys that entry {number} of the history lets in"
-            f" ({', '.join(removed)}): mend the file, or add a key to it (keys add NAME)"
+            f" ({', '.join(names)}): mend the file, or add a key to it (keys add NAME)"
         )
-        raise ConfigError([Problem(message, key=dotted(KEYS), source="--last-good")])
-    for name in removed:
-        _log.warning("the key of %s is not in the file any more, and lets nobody in", name)
-        entry = with_value(entry, (*KEYS, name), REMOVED)
-    return entry
+    elif now.may_hold_keys:
+        message = (
+            f"entry {number} of the history has no key, but the file may: every caller on this machine"
+            " would be an administrator; mend the file"
+        )
+    else:
+        return
+    raise ConfigError([Problem(message, key=dotted(KEYS), source="--last-good")])
 
 
-def _hash(key: object) -> object:
-    return key.get("hash") if isinstance(key, Mapping) else None
+def _names(data: Mapping[str, object]) -> tuple[str, ...]:
+    keys = value_at(data, KEYS)
+    return tuple(keys) if isinstance(keys, Mapping) else ()
 
 
-def _now(path: Path) -> Mapping[str, object]:
-    """What the file says, if that can be understood."""
+def _read_file(path: Path) -> _File:
     try:
-        return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
-    except (OSError, ValueError, RecursionError):
-        return {}
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return _File({}, may_hold_keys=False)
+    except OSError:
+        return _File({}, may_hold_keys=True)
+    try:
+        data = tomllib.loads(content.decode("utf-8-sig"))
+    except (ValueError, RecursionError):
+        in_any_encoding = content.replace(b"\0", b"")
+        return _File({}, may_hold_keys=_HASH in in_any_encoding)
+    return _File(data, may_hold_keys=bool(_names(data)))
+
+
+def _untold(error: ConfigError, fault: ConfigError) -> Iterator[Problem]:
+    """Leave out what was found in the file already: here it would stand at lines that are in no file."""
+    told = {(each.key, each.message) for each in fault.problems}
+    return (each for each in error.problems if (each.key, each.message) not in told)
 
 
 def _secret_lost(number: int, key: str) -> Problem:

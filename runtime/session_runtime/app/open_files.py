@@ -4,22 +4,37 @@ import logging
 import resource
 from typing import Final
 
+from session_runtime.config.settings import Settings
+from session_runtime.transports.mcp.endpoint import LIMITS
+
 PER_ASK: Final = 4
 """The caller, the model, and what a tool of the ask may open."""
 OF_ITS_OWN: Final = 256
+PER_SESSION: Final = 2
+"""The stream on which an MCP client listens, and as much again: connections get half of all files."""
 SPARE: Final = 128
 """Connections beside those of asks: for status, metrics, and clients that keep theirs a while."""
 
 _log = logging.getLogger(__name__)
 
 
-def allow_open_files(asks: int) -> None:
-    """Raise the soft limit of open files as far as ``asks`` at once need it and the hard limit allows.
+def expected_load(settings: Settings) -> tuple[int, int]:
+    """How many asks, and sessions of MCP clients, there may be at once."""
+    return settings.runtime.max_concurrent_asks, LIMITS.most if settings.http.mcp else 0
+
+
+def wanted_files(asks: int, sessions: int) -> int:
+    """How many files and sockets so many asks at once, and sessions of MCP clients, may need."""
+    return OF_ITS_OWN + PER_ASK * asks + PER_SESSION * sessions
+
+
+def allow_open_files(asks: int, sessions: int = 0) -> None:
+    """Raise the soft limit of open files as far as all this needs it and the hard limit allows.
 
     Unless it was raised, the 1,024 that many systems give allow 500 asks at most: each has a socket to
     the caller and one to the model. A hard limit that is too low is told with figures.
     """
-    wanted = OF_ITS_OWN + PER_ASK * asks
+    wanted = wanted_files(asks, sessions)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if _covers(soft, wanted):
         return
@@ -29,21 +44,24 @@ def allow_open_files(asks: int) -> None:
     except (OSError, ValueError):
         allowed = soft
     if allowed < wanted:
+        also = f" and {sessions} sessions of MCP clients (http.mcp)" if sessions else ""
         _log.warning(
-            "%d asks at once (runtime.max_concurrent_asks) may need %d open files and sockets, and the"
+            "%d asks at once (runtime.max_concurrent_asks)%s may need %d open files and sockets, and the"
             " system allows this process %d: raise its hard limit (ulimit -Hn, LimitNOFILE of a"
             " service), or set runtime.max_concurrent_asks to %d",
             asks,
+            also,
             wanted,
             allowed,
-            max(1, (allowed - OF_ITS_OWN) // PER_ASK),
+            max(1, (allowed - wanted_files(0, sessions)) // PER_ASK),
         )
 
 
-def most_connections(asks: int) -> int:
+def most_connections(asks: int, sessions: int = 0) -> int:
     """How many connections of callers there may be, so that asks, tools and files are left enough."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return asks + SPARE if soft == resource.RLIM_INFINITY else min(asks + SPARE, soft // 2)
+    most = asks + sessions + SPARE
+    return most if soft == resource.RLIM_INFINITY else min(most, soft // 2)
 
 
 def _covers(limit: int, wanted: int) -> bool:

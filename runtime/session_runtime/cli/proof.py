@@ -28,6 +28,7 @@ STILL_IN: Final = (
     f" out now, add another key first, then remove these; after a restart, {OPEN}"
 )
 
+_UNREACHED: Final = frozenset({"daemon.not_running", "daemon.forbidden"})
 _Receipt = Mapping[str, Any]
 _UNKNOWN_SECRETS: Final = Problem(
     "no daemon of this file answers that could check the edit with its own environment, so nothing was"
@@ -43,7 +44,8 @@ _OF_THE_DAEMON: Final = (
 def proven(reader: ConfigReader, edit: Edit) -> Edit:
     """Give a drafted edit with all warnings of what it makes, and with when each change acts.
 
-    Raises ConfigError if that cannot be used, RequestError if it would have no effect (CFG-3b).
+    Raises ConfigError if that cannot be used, RequestError if it would have no effect (CFG-3b), and what
+    a daemon answers that does not look at it.
     """
     receipt = _receipt(reader, edit)
     if receipt is None:
@@ -52,13 +54,20 @@ def proven(reader: ConfigReader, edit: Edit) -> Edit:
 
 
 def _receipt(reader: ConfigReader, edit: Edit) -> _Receipt | None:
-    """What the daemon of this very file says a reload would come to; None if none answers."""
+    """What the daemon of this very file says a reload would come to; None if none can be reached.
+
+    What it refuses to look at is not for this shell to judge: raises what it answers.
+    """
     try:
         daemon = ControlClient(reader.state_dir())
         if not _reads(daemon.request("GET", "/v1/config")["file"], edit.file):
             return None
         return daemon.request("POST", "/v1/config/validate", toml=edit.content)
-    except SessionRuntimeError:
+    except ConfigError:
+        return None  # nothing says where it would be
+    except SessionRuntimeError as error:
+        if error.code not in _UNREACHED:
+            raise
         return None
 
 

@@ -24,6 +24,10 @@ _BLOCK_BYTES: Final = 4096
 _WAIT_S: Final = 2.0
 _AGAIN_S: Final = 0.01
 _LOCKED_BY_ANOTHER: Final = frozenset({errno.EWOULDBLOCK, errno.EACCES})
+_CONFIRMS_NO_FOLDERS: Final = frozenset(
+    {errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
+)
+"""What some network and shared file systems answer: there is nothing that they could promise."""
 _RIGHTS: Final = 0o7777
 
 
@@ -39,16 +43,31 @@ class UnconfirmedError(OSError):
 def make_folder(folder: Path) -> None:
     """Make a folder that only its owner may enter, with those above it, and see them on the disk.
 
-    One that is there stays as it is. Raises OSError.
+    One that is there stays as it is. In a folder that may not be read, or where folders cannot be
+    confirmed, it is made all the same. Raises OSError.
     """
     new = [each for each in (folder, *folder.parents) if not each.exists()]
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     for each in reversed(new):
-        handle = os.open(each.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        with suppress(PermissionError):
+            _confirm_at(each.parent)
+
+
+def _confirm_at(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        _confirm(handle)
+    finally:
+        os.close(handle)
+
+
+def _confirm(folder: int) -> None:
+    """See on the disk what a folder lists, as far as its file system can tell; raises OSError."""
+    try:
+        os.fsync(folder)
+    except OSError as error:
+        if error.errno not in _CONFIRMS_NO_FOLDERS:
+            raise
 
 
 @contextmanager
@@ -114,7 +133,7 @@ def replace_file(
         raise
     step("renamed")
     try:
-        os.fsync(folder)
+        _confirm(folder)
     except OSError as error:
         raise UnconfirmedError(error.errno, error.strerror, name) from error
     step("done")

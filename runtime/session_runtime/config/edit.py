@@ -26,7 +26,14 @@ from session_runtime.config.rewrite import rewritten
 from session_runtime.config.shape import NOTICES, OLD_NOTICES, Leaf, Names, leaves, node_at
 from session_runtime.config.snapshot import ConfigSnapshot
 from session_runtime.config.sources import parse_toml, read_at
-from session_runtime.config.written import REMOVED, Difference, differences, edited_keys, keys_of
+from session_runtime.config.written import (
+    REMOVED,
+    Difference,
+    differences,
+    edited_keys,
+    keys_of,
+    value_at,
+)
 from session_runtime.errors import (
     ConfigError,
     PermanentError,
@@ -163,11 +170,22 @@ def judged(edit: Edit, check: Check) -> Edit:
 
 
 def unplaced(problems: Iterable[Problem], edit: Edit) -> Iterator[Problem]:
-    """Leave out where a key stands that was given with the edit: in no file yet."""
+    """Leave out where stands what came with the edit, or is missing in a table that it makes: nowhere yet."""
     given = {dotted(path) for path in edit.touched}
+    made = tuple(f"{dotted(path)}." for path in _tables_made(edit))
     for problem in problems:
-        stands_in_file = problem.key in given and problem.line is not None
+        is_new = problem.key in given or f"{problem.key}.".startswith(made)
+        stands_in_file = is_new and problem.line is not None
         yield replace(problem, source="", line=None) if stands_in_file else problem
+
+
+def _tables_made(edit: Edit) -> Iterator[KeyPath]:
+    """The tables that the file has only after the edit."""
+    old = edit.file.data
+    new = ConfigFile(edit.file.name, edit.file.place, edit.content).data
+    for path in dict.fromkeys(key[:end] for key in edit.touched for end in range(1, len(key) + 1)):
+        if value_at(old, path) is REMOVED and isinstance(value_at(new, path), Mapping):
+            yield path
 
 
 def _expect_toml(path: KeyPath, value: object, depth: int) -> None:

@@ -21,6 +21,9 @@ from session_runtime.errors import ConfigError, Problem, RequestError
 FOLDER: Final = "history"
 """The name of the folder in ``runtime.state_dir``."""
 
+WAIT_S: Final = 60.0
+"""Nobody waits for an entry, and one that is not written is not made up for: better late than never."""
+
 _NAME: Final = re.compile(r"(\d{6,18})\.toml")
 _HEAD: Final = re.compile(r"# time: (?P<time>\S+)\n# digest: (?P<digest>\S*)\n")
 
@@ -37,6 +40,14 @@ class Entry:
     digest: str
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The number of the entry that keeps a configuration, and that of the oldest entry left."""
+
+    number: int
+    oldest: int
+
+
 class History:
     """The newest ``keep`` configurations in ``folder``, which is made when the first one is added.
 
@@ -49,25 +60,27 @@ class History:
 
     def add(
         self, data: Mapping[str, object], digest: str, at: datetime, step: Step = no_step
-    ) -> int:
+    ) -> Kept:
         """Keep what a configuration file says, without its secrets (CFG-4b), and give its number.
 
         ``at`` has a time zone. What equals the newest entry gets that one's number. Blocks until it is
-        on the disk; a kill at any moment leaves the entries before readable. Raises OSError.
+        on the disk, a minute at most while somebody else keeps the folder locked; a kill at any moment
+        leaves the entries before readable. Raises OSError.
         """
         content = masked(data)
         make_folder(self._folder)
-        with own_folder(self._folder) as folder:
+        with own_folder(self._folder, WAIT_S) as folder:
             numbers = self._numbers()
             newest = numbers[0] if numbers else 0
             if newest and self._equals(newest, content, digest):
-                return newest
+                return Kept(newest, numbers[-1])
             text = _head(newest + 1, digest, at) + tomli_w.dumps(content)
             replace_file(folder, _name(newest + 1), text.encode("utf-8"), step=step)
-            for number in [newest + 1, *numbers][self._keep :]:
+            numbers = [newest + 1, *numbers]
+            for number in numbers[self._keep :]:
                 os.unlink(_name(number), dir_fd=folder)
                 step("old one removed")
-        return newest + 1
+        return Kept(newest + 1, numbers[: self._keep][-1])
 
     def entries(self) -> list[Entry]:
         """List the entries, the newest first."""

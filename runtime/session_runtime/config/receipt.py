@@ -27,7 +27,7 @@ class Receipt:
     have not yet. ``tools`` lists canonical names under ``added``, ``changed``, ``removed`` and
     ``broken``; a kind without names is left out. ``errors`` say why an attempt was rejected,
     ``warnings`` what was accepted without effect. ``entry`` is the number under which the history keeps
-    what came into force, None as long as it does not.
+    what came into force, None as long as it does not, and once it does not any more.
     """
 
     id: int
@@ -99,13 +99,15 @@ class Receipts:
         """List up to ``limit`` receipts, newest first."""
         return tuple(self._kept)[:limit]
 
-    def kept_as(self, number: int, entry: int) -> None:
-        """Take note of the entry of the history that keeps what receipt ``number`` put into force."""
+    def kept_as(self, number: int, entry: int, oldest: int) -> None:
+        """Take note of the entry of the history that keeps what receipt ``number`` put into force.
+
+        ``oldest`` is the oldest entry that is left: no receipt names one before it.
+        """
         for at, receipt in enumerate(self._kept):
-            if receipt.id == number:
-                self._kept[at] = replace(receipt, entry=entry)
-        if self._applied is not None and self._applied.id == number:
-            self._applied = replace(self._applied, entry=entry)
+            self._kept[at] = _noted(receipt, number, entry, oldest)
+        if self._applied is not None:
+            self._applied = _noted(self._applied, number, entry, oldest)
 
     def counts(self) -> Mapping[tuple[Trigger, Verdict], int]:
         """How many there were of each trigger and verdict, since the process began."""
@@ -118,6 +120,12 @@ class Receipts:
             self._applied = receipt
         key = (receipt.trigger, receipt.verdict)
         self._counts[key] = self._counts.get(key, 0) + 1
+
+
+def _noted(receipt: Receipt, number: int, entry: int, oldest: int) -> Receipt:
+    own = entry if receipt.id == number else receipt.entry
+    left = own if own is not None and own >= oldest else None
+    return receipt if left == receipt.entry else replace(receipt, entry=left)
 
 
 def _few(names: tuple[str, ...], most: int = 5) -> str:

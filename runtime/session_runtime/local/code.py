@@ -1,13 +1,18 @@
 """Where the code of a tool is, and whether it is Python; how it becomes a function: ``loader``."""
 
-import ast
-import importlib.util
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.machinery import ModuleSpec
 from pathlib import Path
-from typing import assert_never
+from typing import Final, assert_never
+
+from session_runtime.local.finding import find_inside, find_module, find_outermost, text_of
+from session_runtime.local.names import may_define
+
+CODE: Final = "handler.py"
+"""The file of a folder that holds its function, ``ENTRY``."""
+ENTRY: Final = "execute"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,25 +42,13 @@ class ImportPath:
         To find an outermost name, Python imports nothing; for an inner one it imports what is around it.
         """
         try:
-            spec = _found(self.outermost)
+            spec = find_outermost(self.module.partition(".")[0])
         except ValueError:  # a module that came from nowhere, such as __main__
             return ()
         if spec is None:
             return ()
         files = [spec.origin] if spec.has_location and spec.origin else []
         return tuple(Path(each) for each in spec.submodule_search_locations or files)
-
-    @property
-    def outermost(self) -> str:
-        """The package around the module, or the module itself."""
-        return self.module.partition(".")[0]
-
-    def files(self) -> Iterator[Path]:
-        """Where the text of the module is, as far as that can be told without importing anything."""
-        for home in self.homes():
-            path = home.joinpath(*self.module.split(".")[1:])
-            places = (path, path / "__init__.py", path.with_name(f"{path.name}.py"))
-            yield from (each for each in places if each.suffix == ".py" and each.is_file())
 
     def __str__(self) -> str:
         return f"{self.module}:{self.function}"
@@ -67,60 +60,50 @@ Code = StoredCode | ImportPath
 def code_faults(code: Code) -> Iterator[str]:
     """Tell what of the code can never be imported, with file and line; nothing of it is run.
 
-    It takes as long as compiling: for checks, not for starting.
+    What cannot be told for sure is not told. It takes as long as compiling: for checks, not for starting.
     """
     match code:
-        case StoredCode(files=files):
-            for name, content in files.items():
-                yield from _syntax_faults(name, content)
+        case StoredCode():
+            yield from _stored_faults(code)
         case ImportPath():
-            if _is_nowhere(code.outermost):
-                yield f"there is no module {code.outermost}: install it where the daemon runs"
             yield from _import_faults(code)
         case _:
             assert_never(code)
 
 
+def _stored_faults(code: StoredCode) -> Iterator[str]:
+    faults = [each for name, text in code.files.items() for each in _syntax_faults(name, text)]
+    yield from faults
+    names = None if faults else may_define(code.files[CODE])
+    if names is not None and ENTRY not in names:
+        yield f"{CODE} has no function {ENTRY}(args, context)"
+
+
 def _import_faults(code: ImportPath) -> Iterator[str]:
-    """Tell of a module that is missing in a package that is there, and of a function missing in it."""
-    files = list(code.files())
-    if not files and any(home.is_dir() for home in code.homes()):
-        yield f"there is no module {code.module}"
-    for path in files:
-        content = path.read_bytes()
-        faults = list(_syntax_faults(str(path), content))
-        yield from faults
-        names = None if faults else _top_names(content)
-        if names is not None and code.function not in names:
-            yield f"{path} has no {code.function}"
+    """Tell of a module that is not there, and of a function that is missing in it."""
+    try:
+        spec = find_module(code.module)
+        path = text_of(spec)
+        content = path.read_bytes() if path is not None else None
+    except ModuleNotFoundError as error:
+        yield str(error)
+        return
+    except (LookupError, OSError):
+        return
+    if path is None or content is None:
+        return
+    faults = list(_syntax_faults(str(path), content))
+    yield from faults
+    names = None if faults else may_define(content)
+    first = code.function.partition(".")[0]
+    if names is not None and first not in names and not _has_inside(spec, first):
+        yield f"{path} has no {first}"
 
 
-def _top_names(content: bytes) -> set[str] | None:
-    """What a module may define at its top level, in whatever branch; None if that cannot be told."""
-    names: set[str] = set()
-    pending: list[ast.AST] = [ast.parse(content)]
-    while pending:
-        node = pending.pop()
-        match node:
-            case (
-                ast.FunctionDef(name=name)
-                | ast.AsyncFunctionDef(name=name)
-                | ast.ClassDef(name=name)
-            ):
-                names.add(name)
-                if name == "__getattr__":
-                    return None
-                continue
-            case ast.ImportFrom(names=imported) if any(each.name == "*" for each in imported):
-                return None
-            case ast.Import(names=imported) | ast.ImportFrom(names=imported):
-                names |= {(each.asname or each.name).partition(".")[0] for each in imported}
-            case ast.Name(id=name, ctx=ast.Store()):
-                names.add(name)
-            case ast.Call(func=ast.Name(id="globals" | "exec" | "setattr" | "vars")):
-                return None
-        pending += ast.iter_child_nodes(node)
-    return names
+def _has_inside(package: ModuleSpec, name: str) -> bool:
+    """Whether a package has a module of this name: it is an attribute as soon as somebody imports it."""
+    folders = [Path(each) for each in package.submodule_search_locations or ()]
+    return find_inside(f"{package.name}.{name}", folders) is not None
 
 
 def _syntax_faults(name: str, content: bytes) -> Iterator[str]:
@@ -133,14 +116,3 @@ def _syntax_faults(name: str, content: bytes) -> Iterator[str]:
         yield f"{name}{line}: {type(error).__name__}: {error.msg}"
     except (ValueError, OverflowError, RecursionError, MemoryError) as error:
         yield f"{name}: {type(error).__name__}: {error}"
-
-
-def _is_nowhere(module: str) -> bool:
-    try:
-        return _found(module) is None
-    except ValueError:
-        return False
-
-
-def _found(module: str) -> ModuleSpec | None:
-    return importlib.util.find_spec(module)

@@ -24,11 +24,10 @@ from session_runtime.local.candidate import (
     unknown_stamp,
     unusable,
 )
-from session_runtime.local.code import StoredCode
+from session_runtime.local.code import CODE, StoredCode
 from session_runtime.registry.names import canonical_name, name_fault
 from session_runtime.registry.spec import Origin
 
-CODE: Final = "handler.py"
 KEY: Final = "handlers.paths"
 
 
@@ -56,7 +55,7 @@ def in_paths(
 
 def _in_path(root: Path, before: Iterable[Candidate], touched: Touched) -> Iterable[Candidate]:
     """Find the tools below one folder, sorted by where they are."""
-    if touched is None:
+    if touched is None or any(_holds(path, root) for path in touched):
         return in_folder(root, "handler")
     here = Listing(KEY, str(root))
     tops = {path.removeprefix(f"{root}/").partition("/")[0] for path in touched}
@@ -65,6 +64,11 @@ def _in_path(root: Path, before: Iterable[Candidate], touched: Touched) -> Itera
     entries = (entry for entry in _subfolders(root) if entry.name in tops - {AGENTS})
     new = (each for entry in entries for each in _tools_at(entry, root, "handler"))
     return sorted((*kept, *new), key=lambda each: each.native_name.split("/"))
+
+
+def _holds(path: str, root: Path) -> bool:
+    """Whether what happened at ``path`` happened to all that is below ``root``."""
+    return f"{root}/".startswith(f"{path}/")
 
 
 def _top(candidate: Candidate) -> str:

@@ -9,19 +9,17 @@ from collections.abc import Callable
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Final, assert_never
+from typing import Any, assert_never
 
 from session_runtime.errors import PermanentError
 from session_runtime.handler import HandlerContext
-from session_runtime.local.code import Code, ImportPath, StoredCode
-from session_runtime.local.folders import CODE
+from session_runtime.local.code import CODE, ENTRY, Code, ImportPath, StoredCode
 from session_runtime.local.stored import forget, run_stored
 from session_runtime.local.tool import LocalTool
 from session_runtime.threads import in_thread
 
 Execute = Callable[[dict[str, Any], HandlerContext], object]
 
-_ENTRY: Final = "execute"
 _log = logging.getLogger(__name__)
 
 
@@ -86,7 +84,7 @@ def _imported(code: Code, module_name: str) -> object:
     """What stands where the function should be; None if nothing does."""
     match code:
         case StoredCode():
-            return vars(run_stored(code, module_name)).get(_ENTRY)
+            return vars(run_stored(code, module_name)).get(ENTRY)
         case ImportPath():
             importlib.invalidate_caches()  # it may have been installed a moment ago
             return _attribute(importlib.import_module(code.module), code.function)
@@ -104,7 +102,7 @@ def _attribute(module: object, path: str) -> object:
 def _lacks(code: Code) -> str:
     match code:
         case StoredCode():
-            return f"{CODE} has no function {_ENTRY}(args, context)"
+            return f"{CODE} has no function {ENTRY}(args, context)"
         case ImportPath():
             return f"{code.module} has no function {code.function}(args, context)"
         case _:

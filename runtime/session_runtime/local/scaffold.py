@@ -9,7 +9,7 @@ from typing import Final
 
 from session_runtime.errors import RequestError
 from session_runtime.local.candidate import MANIFEST, registered_fault
-from session_runtime.local.folders import CODE
+from session_runtime.local.code import CODE
 from session_runtime.registry.names import TOOL_SEARCH
 
 _HANDLER: Final = """\

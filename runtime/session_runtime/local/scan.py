@@ -17,6 +17,7 @@ from session_runtime.config.keys import nearest
 from session_runtime.errors import ConfigError, PermanentError, Problem
 from session_runtime.local import entries, folders, plugins
 from session_runtime.local.candidate import MANIFEST, Candidate, Listing, Touched
+from session_runtime.local.code import CODE
 from session_runtime.local.tool import LocalTool, make_tool
 from session_runtime.registry.catalog import Quarantined
 from session_runtime.registry.patterns import Patterns
@@ -230,9 +231,7 @@ def _refuse_useless(
 def _why_useless(listing: Listing, refused: Iterable[tuple[Candidate, Quarantined]]) -> str:
     here = [bad for each, bad in refused if each.listing == listing]
     if not here:
-        return (
-            f"{listing.item} holds no tool: a tool is a folder with {MANIFEST} and {folders.CODE}"
-        )
+        return f"{listing.item} holds no tool: a tool is a folder with {MANIFEST} and {CODE}"
     reasons = "; ".join(f"{each.name}: {each.reason}" for each in here[:_MAX_REASONS])
     more = f"; and {len(here) - _MAX_REASONS} more" if len(here) > _MAX_REASONS else ""
     return f"{listing.item} holds no usable tool: {reasons}{more}"

@@ -7,8 +7,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-from session_runtime.local.code import StoredCode
-from session_runtime.local.folders import CODE
+from session_runtime.local.code import CODE, StoredCode
 
 
 def run_stored(code: StoredCode, module_name: str) -> ModuleType:
