@@ -97,7 +97,6 @@ class FakeLink:
         return await self.answer(tool, arguments, key)
 
     async def aclose(self) -> None:
-        assert self.started
         assert not self.closed.is_set()
         await self.close_gate.wait()
         self.state = "stopped"
@@ -121,10 +120,18 @@ class Switchboard:
     def __init__(self, answers: Mapping[str, Listing | None] | None = None) -> None:
         self.answers = dict(answers or {})
         self.opened: list[FakeLink] = []
+        self._opening = asyncio.Event()
+
+    async def opens(self, number: int) -> None:
+        """Wait until so many connections were opened."""
+        while len(self.opened) < number:
+            self._opening.clear()
+            await self._opening.wait()
 
     def __call__(self, wanted: Wanted, changed: Callable[[], None]) -> FakeLink:
         link = FakeLink(wanted, changed, self._answer)
         self.opened.append(link)
+        self._opening.set()
         return link
 
     def _answer(self, link: FakeLink) -> None:

@@ -61,6 +61,7 @@ class Peer:
     refusing: BaseException | None = None
     _heard: asyncio.Event = field(default_factory=asyncio.Event)
     _put: MemoryObjectSendStream[SessionMessage | Exception] | None = None
+    _get: MemoryObjectReceiveStream[SessionMessage] | None = None
 
     def methods(self) -> list[str]:
         """What it got, by method, in order."""
@@ -87,6 +88,11 @@ class Peer:
         assert self._put is not None
         self._put.close()
 
+    def stop_listening(self) -> None:
+        """Read nothing more, although the connection is still there."""
+        assert self._get is not None
+        self._get.close()
+
     def line(self, *_: object) -> Line:
         """A way to it."""
         return Line(self._streams())
@@ -98,7 +104,7 @@ class Peer:
             raise self.refusing
         put, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         write, get = anyio.create_memory_object_stream[SessionMessage](0)
-        self._put = put
+        self._put, self._get = put, get
         tasks: set[asyncio.Task[None]] = set()
         serving = asyncio.create_task(self._serve(get, put, tasks))
         try:
@@ -107,9 +113,11 @@ class Peer:
             ending = {serving, *tasks}
             for task in ending:
                 task.cancel()
-            await asyncio.wait(ending)
-            for stream in (put, read, write, get):
-                stream.close()
+            try:
+                await asyncio.wait(ending)
+            finally:
+                for stream in (put, read, write, get):
+                    stream.close()
 
     async def _serve(
         self,
@@ -237,7 +245,12 @@ class Kept:
         return await self.connection.call(name, arguments, "key", lambda *_: None)
 
     async def is_in(self, state: str) -> None:
-        await self.seen.until(lambda: self.connection.health.state == state)
+        """Wait for a state; a connection that is down is so once nothing is left of it."""
+        await self.seen.until(lambda: self._is_in(state))
+
+    def _is_in(self, state: str) -> bool:
+        health = self.connection.health
+        return health.state == state and (state != "down" or health.retry_in_s is not None)
 
 
 @asynccontextmanager

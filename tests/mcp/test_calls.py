@@ -2,13 +2,19 @@
 
 import asyncio
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from session_runtime.errors import PermanentError, SessionRuntimeError, ToolError, TransientError
+from session_runtime.mcp.base import OnProgress
+from session_runtime.mcp.calls import call_tool
 from session_runtime.mcp.connection import Edges
+from session_runtime.mcp.faults import Fault, Kind
+from session_runtime.mcp.stderr_log import Shown
 from session_runtime.testing.mcp_servers.script import Era, Script
 from tests.mcp.peer import META, Json, Kept, Peer, Refusal, command, kept, started, tool
 
@@ -233,6 +239,64 @@ async def test_a_server_may_ask_to_be_asked_again_with_its_state() -> None:
     peer.answers["tools/call"] = in_rounds
     async with kept(peer) as it:
         assert await it.call("echo") == "at last"
+
+
+@pytest.mark.requirement("RTE-8")
+@pytest.mark.parametrize(
+    ("kind", "code", "expected"),
+    [
+        ("busy", 0, ("mcp.lost", True)),
+        ("unreachable", 0, ("mcp.lost", True)),
+        ("expired", 0, ("mcp.lost", True)),
+        ("late", 0, ("mcp.lost", True)),
+        ("unreadable", 0, ("mcp.bad_result", None)),
+        ("error", -32601, ("mcp.internal", None)),
+        ("error", -32602, ("mcp.internal", None)),
+    ],
+)
+async def test_once_a_server_has_begun_with_a_call_no_fault_says_that_it_did_not_run(
+    kind: Kind, code: int, expected: tuple[str, bool | None]
+) -> None:
+    fault = Fault(kind, "Unknown tool: echo", code=code, retry_after_s=7.0)
+    begun = {"resultType": "input_required", "requestState": "s1"}
+    with pytest.raises(SessionRuntimeError) as caught:
+        await call_tool(Rounds([begun, fault]), "srv", "echo", {}, "k", no_progress, Shown())
+    error = caught.value
+    may_have_run = error.may_have_run if isinstance(error, TransientError) else None
+    assert (error.code, may_have_run) == expected
+    assert isinstance(error.__cause__, Fault)
+    assert error.__cause__.kind == kind
+
+
+async def test_a_tool_that_has_begun_may_say_that_it_knows_no_tool() -> None:
+    begun = {"resultType": "input_required", "requestState": "s1"}
+    words = {"content": [{"type": "text", "text": "Unknown tool: echo"}], "isError": True}
+    with pytest.raises(ToolError, match=r"^Unknown tool: echo$"):
+        await call_tool(Rounds([begun, words]), "srv", "echo", {}, "k", no_progress, Shown())
+
+
+@dataclass
+class Rounds:
+    """A server that does one of these after the other, whatever it is asked."""
+
+    steps: list[Json | Fault]
+
+    async def call(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        key: str,
+        on_progress: OnProgress,
+        state: str | None,
+    ) -> Json:
+        step = self.steps.pop(0)
+        if isinstance(step, Fault):
+            raise step
+        return step
+
+
+def no_progress(*_: object) -> None:
+    """Nobody listens."""
 
 
 async def test_calls_of_many_run_side_by_side_and_are_counted() -> None:

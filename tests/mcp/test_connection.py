@@ -26,6 +26,7 @@ from tests.mcp.peer import (
     never_random,
     started,
 )
+from tests.mcp.processes import state
 from tests.models.clock import Clock
 from tests.system.leftovers import nothing_left
 
@@ -160,6 +161,47 @@ async def test_the_end_of_a_connection_is_noticed_at_once_and_calls_are_refused_
         assert (it.names(), it.listing.stale) == (["echo"], True)
 
 
+@pytest.mark.requirement("RTE-8")
+async def test_a_call_that_nobody_reads_any_more_did_not_run() -> None:
+    peer = Peer()
+    async with kept(peer) as it:
+        peer.stop_listening()
+        with pytest.raises(TransientError) as caught:
+            await it.call("echo")
+        assert (caught.value.code, caught.value.may_have_run) == ("mcp.lost", False)
+
+
+@pytest.mark.requirement("RTE-8")
+async def test_a_call_to_a_process_that_is_dead_already_did_not_run(tmp_path: Path) -> None:
+    async with started(command(Script()), tmp_path, Edges()) as it:
+        pid = it.connection.health.pid
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        while state(pid):
+            os.sched_yield()  # the event loop must not see it before the call does
+        with pytest.raises(TransientError) as caught:
+            await it.call("echo", text="x")
+        assert (caught.value.code, caught.value.may_have_run) == ("mcp.lost", False)
+
+
+@pytest.mark.requirement("RTE-6")
+async def test_a_connection_is_down_as_soon_as_it_is_lost_however_long_its_process_goes_on(
+    tmp_path: Path,
+) -> None:
+    script = Script(tools=("close_output", "echo"), ignores=("eof",))
+    async with started(command(script), tmp_path, Edges(jitter=never_random)) as it:
+        pid = it.connection.health.pid
+        assert pid is not None
+        with pytest.raises(TransientError):
+            await it.call("close_output")
+        await it.seen.until(lambda: it.connection.health.state == "down")
+        assert state(pid) not in ("Z", "")
+        with pytest.raises(TransientError) as caught:
+            await it.call("echo", text="x")
+        assert (caught.value.code, caught.value.may_have_run) == ("mcp.down", False)
+        assert it.connection.health.error == "the connection ended"
+
+
 @pytest.mark.requirement("RTE-1")
 async def test_a_hanging_server_holds_up_no_other(tmp_path: Path) -> None:
     hanging = command(Script(silent=("initialize", "server/discover")))
@@ -264,9 +306,9 @@ async def test_of_the_worst_list_that_a_process_can_give_the_good_tools_stay(
 async def test_a_connection_for_a_credential_has_its_variables_over_those_of_the_server(
     tmp_path: Path,
 ) -> None:
-    credential = McpCredential(roles=("staff",), env={"KEY": "staff-key", "OWN": "own"})
+    credential = McpCredential(roles=("staff",), env={"NAME": "of the staff", "OWN": "own"})
     script = Script(tools=("environ",))
-    server = command(script, env={"KEY": "server-key"}, credentials={"staff": credential})
+    server = command(script, env={"NAME": "of the server"}, credentials={"staff": credential})
     seen: list[dict[str, str]] = []
     with nothing_left():
         for name in (OWN, "staff"):
@@ -276,7 +318,7 @@ async def test_a_connection_for_a_credential_has_its_variables_over_those_of_the
             await link.settled()
             seen.append(json.loads(str(await link.call("environ", {}, "k", lambda *_: None))))
             await link.aclose()
-    assert [(env["KEY"], env.get("OWN")) for env in seen] == [
-        ("server-key", None),
-        ("staff-key", "own"),
+    assert [(env["NAME"], env.get("OWN")) for env in seen] == [
+        ("of the server", None),
+        ("of the staff", "own"),
     ]

@@ -14,10 +14,15 @@ from session_runtime.config.mcp import McpServer
 from session_runtime.errors import SessionRuntimeError, TransientError
 from session_runtime.mcp import http as module
 from session_runtime.mcp.connection import Edges
+from session_runtime.mcp.events import MAX_SKIPPED, Skips
+from session_runtime.mcp.life import ANSWERS_S
+from session_runtime.mcp.own_errors import OwnErrors
 from session_runtime.testing.replies import Pace, RawReply
 from session_runtime.testing.server import Connection as Wire
 from tests.mcp.peer import Json, Kept, Peer, started, tool
+from tests.mcp.processes import until
 from tests.mcp.web import EVENTS, PLAIN, Web, reply, served
+from tests.models.clock import Clock
 
 
 @asynccontextmanager
@@ -71,7 +76,7 @@ async def test_a_session_that_the_server_forgot_is_replaced_once_and_the_call_di
     async with reached(web) as it:
         web.forget_sessions()
         web.peer.tools = [tool("echo"), tool("new")]
-        assert outcome(await refused(it)) == ("mcp.lost", False)
+        assert outcome(await refused(it)) == ("mcp.expired", False)
         await it.seen.until(lambda: it.names() == ["echo", "new"])
         assert await it.call("echo") == "done"
         assert web.peer.methods().count("initialize") == 2
@@ -128,7 +133,9 @@ async def test_a_server_that_cannot_be_reached_is_down_and_up_again_when_it_is_b
     ("answer", "expected"),
     [
         (reply(429, headers={"retry-after": "7"}), ("mcp.rate_limited", False)),
-        (reply(503), ("mcp.rate_limited", False)),
+        (reply(503, headers={"retry-after": "7"}), ("mcp.rate_limited", False)),
+        (reply(503), ("mcp.lost", True)),
+        (reply(503, headers={"retry-after": ""}), ("mcp.lost", True)),
         (reply(500), ("mcp.lost", True)),
         (reply(502, {"detail": "bad gateway"}), ("mcp.lost", True)),
         (reply(403), ("mcp.internal", None)),
@@ -159,11 +166,88 @@ async def test_each_refusal_fails_its_call_alone(
         web.replies["tools/call"] = answer
         error = await refused(it)
         assert outcome(error) == expected
-        if isinstance(error, TransientError) and answer.status == 429:
+        if isinstance(error, TransientError) and error.code == "mcp.rate_limited":
             assert error.retry_after_s == 7.0
         del web.replies["tools/call"]
         assert await it.call("echo") == "done"
         assert it.connection.health.restarts == 0
+
+
+@pytest.mark.requirement("RTE-4")
+async def test_of_a_session_that_the_server_forgot_all_calls_under_way_are_said_not_to_have_run() -> (
+    None
+):
+    web = Web(Peer(), "none")
+    async with reached(web) as it:
+        web.forget_sessions()
+        errors = await asyncio.gather(*(refused(it) for _ in range(8)))
+        assert {outcome(error) for error in errors} == {("mcp.expired", False)}
+        await it.seen.until(lambda: it.connection.health.restarts == 1)
+        await it.is_in("ready")
+        assert await it.call("echo") == "done"
+        assert web.peer.methods().count("initialize") == 2
+        assert web.peer.methods().count("tools/call") == 1
+
+
+@pytest.mark.requirement("RTE-4")
+async def test_a_call_that_has_no_answer_holds_up_a_new_session_for_a_bounded_time_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Clock(monkeypatch)
+    peer = Peer(answers={"tools/call": None})
+    web = Web(peer, "none")
+    async with reached(web, heartbeat_s=0) as it:
+        silent = asyncio.create_task(refused(it))
+        await peer.got("tools/call")
+        web.forget_sessions()
+        assert outcome(await refused(it)) == ("mcp.expired", False)
+        assert outcome(await refused(it)) == ("mcp.down", False)
+        assert not silent.done()
+        clock.advance(ANSWERS_S)
+        assert outcome(await silent) == ("mcp.lost", True)
+        await it.is_in("ready")
+
+
+@pytest.mark.requirement("RTE-4")
+async def test_a_server_that_forgets_each_session_is_connected_to_at_once_only_the_first_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Clock(monkeypatch)
+    web = Web(Peer(), "none")
+    async with served(web):
+        server = McpServer(url=web.url, heartbeat_s=0)
+        async with started(server, Path(), Edges(jitter=lambda: 100.0)) as it:
+            web.forget_sessions()
+            assert outcome(await refused(it)) == ("mcp.expired", False)
+            await it.seen.until(lambda: it.connection.health.restarts == 1)
+            await it.is_in("ready")
+            web.forget_sessions()
+            assert outcome(await refused(it)) == ("mcp.expired", False)
+            await it.seen.until(lambda: it.connection.health.failures == 2)
+            wait_s = it.connection.health.retry_in_s
+            assert wait_s is not None
+            assert 40 < wait_s <= 50
+            clock.advance(50)
+            await it.is_in("ready")
+
+
+@pytest.mark.requirement("RTE-6")
+async def test_after_a_call_that_got_lost_the_server_is_asked_for_a_sign_of_life() -> None:
+    web = Web(Peer())
+    async with reached(web, heartbeat_s=0) as it, asyncio.timeout(20):
+        web.replies["tools/call"] = RawReply((b"{", b"}"), headers=PLAIN, pace=Pace(cut_after=1))
+        assert outcome(await refused(it)) == ("mcp.lost", True)
+        await web.peer.got("ping")
+
+
+@pytest.mark.requirement("RTE-2")
+async def test_cookies_that_a_server_sets_are_not_kept() -> None:
+    web = Web(Peer())
+    async with reached(web) as it:
+        answer = {"jsonrpc": "2.0", "id": 0, "result": {"content": []}}
+        web.replies["tools/call"] = reply(200, answer, {"set-cookie": "who=ann; Path=/"})
+        assert [await it.call("echo") for _ in range(2)] == ["", ""]
+    assert not any("cookie" in request.headers for request in web.requests)
 
 
 @pytest.mark.requirement("RTE-6")
@@ -225,6 +309,55 @@ async def test_changes_are_noticed_over_the_stream_of_news() -> None:
         await it.seen.until(lambda: it.names() == ["new"])
 
 
+@pytest.mark.requirement("RTE-5")
+async def test_news_that_are_no_messages_are_skipped_and_counted_and_the_others_heeded(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    changed: Json = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
+    good = b"retry: 0\ndata: " + json.dumps(changed).encode() + b"\n\n"
+    news = RawReply((BAD_NEWS * 3, good), headers=EVENTS, pace=Pace(gate=asyncio.Event()))
+    web = Web(Peer(), "none", replies={"GET": news})
+    async with reached(web) as it:
+        web.peer.tools = [tool("new")]
+        assert news.pace is not None
+        assert news.pace.gate is not None
+        news.pace.gate.set()
+        await it.seen.until(lambda: it.names() == ["new"])
+        assert it.connection.health.skipped_lines >= 6
+    assert not [each for each in caplog.records if each.name.startswith("mcp")]
+
+
+@pytest.mark.requirement("RTE-5")
+async def test_news_that_are_no_messages_are_not_listened_to_for_ever() -> None:
+    endless = RawReply((BAD_NEWS,) * MAX_SKIPPED * 5, headers=EVENTS)
+    web = Web(Peer(), "none", replies={"GET": endless})
+    async with reached(web) as it:
+        await until(lambda: it.connection.health.skipped_lines == MAX_SKIPPED)
+        assert await it.call("echo") == "done"
+        assert it.connection.health.skipped_lines == MAX_SKIPPED
+
+
+BAD_NEWS = b"data: {}\n\nevent: strange\ndata: x\n\n"
+
+
+@pytest.mark.requirement("RTE-8")
+@pytest.mark.parametrize(
+    "answer",
+    [
+        RawReply((b'data: {"password": 1}\n\n',), headers=EVENTS),
+        RawReply((b'{"password": 1}',), headers=PLAIN),
+        RawReply((b'data: "' + b"x" * 70_000 + b"\n\n",), headers=EVENTS),
+    ],
+)
+async def test_an_answer_that_is_no_message_is_told_in_words_of_ours(answer: RawReply) -> None:
+    web = Web(Peer())
+    async with reached(web) as it:
+        web.replies["tools/call"] = answer
+        error = await refused(it)
+        assert error.code == "mcp.bad_result"
+        assert not any(word in str(error) for word in ("pydantic", "validation", "xxx", "input"))
+
+
 @pytest.mark.requirement("RTE-7")
 @pytest.mark.parametrize(
     ("method", "body", "headers", "read_s"),
@@ -246,7 +379,7 @@ async def test_only_what_is_worth_it_is_waited_for(
         return httpx2.Response(202, stream=httpx2.ByteStream(b""))
 
     below = httpx2.MockTransport(record)
-    transport = module._Answering(below, module._Timeouts(3.0, 60.0), "mark")
+    transport = module._Answering(below, module._Timeouts(3.0, 60.0), OwnErrors(), Skips())
     request = httpx2.Request(method, "http://a.invalid/", json=body, headers=headers)
     await transport.handle_async_request(request)
     assert waits == [read_s]

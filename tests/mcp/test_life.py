@@ -1,11 +1,14 @@
 """While there is a connection its list is kept fresh, and a server that shows no life is noticed."""
 
 import asyncio
+from contextlib import suppress
 from pathlib import Path
 
+import anyio
 import pytest
 
 from session_runtime.errors import PermanentError
+from session_runtime.mcp import tap
 from session_runtime.mcp.connection import Edges
 from session_runtime.testing.mcp_servers.script import Script
 from tests.mcp.peer import (
@@ -45,7 +48,9 @@ async def test_tools_that_come_and_go_are_noticed_when_the_server_says_so(
 
 
 @pytest.mark.requirement("RTE-4")
-async def test_a_flood_of_changes_is_answered_by_few_lists_and_the_last_one_counts() -> None:
+async def test_a_flood_of_changes_is_answered_by_few_lists_and_the_last_one_counts(
+    clock: Clock,
+) -> None:
     peer = Peer()
     gate = asyncio.Event()
 
@@ -63,8 +68,106 @@ async def test_a_flood_of_changes_is_answered_by_few_lists_and_the_last_one_coun
         await peer.say_that_the_list_changed()
         await turns()
         gate.set()
+        await it.seen.until(lambda: it.names() == ["echo"])
+        await turns()
+        clock.advance(1.1)
         await it.seen.until(lambda: it.names() == ["newest"])
         assert peer.methods().count("tools/list") == 3
+
+
+@pytest.mark.requirement("RTE-4")
+async def test_a_server_that_never_stops_telling_of_changes_is_listed_ever_more_rarely(
+    clock: Clock,
+) -> None:
+    peer = Peer()
+
+    async def endless(_: Json) -> Json:
+        await peer.say_that_the_list_changed()
+        return {"tools": peer.tools}
+
+    async def lists_within(seconds: int) -> int:
+        before = peer.methods().count("tools/list")
+        for _ in range(10 * seconds):
+            clock.advance(0.1)
+            await turns()
+        return peer.methods().count("tools/list") - before
+
+    async with kept(peer, heartbeat_s=0, refresh_ttl_s=0) as it:
+        peer.answers["tools/list"] = endless
+        await peer.say_that_the_list_changed()
+        await turns()
+        assert peer.methods().count("tools/list") == 2, "the first one is heeded at once"
+        assert [await lists_within(15), await lists_within(50)] == [4, 2]
+        before = peer.methods().count("tools/list")
+        await it.connection.refresh()
+        assert peer.methods().count("tools/list") == before + 1, "who asks for it gets it at once"
+        del peer.answers["tools/list"]
+        clock.advance(61)
+        await turns()
+        before = peer.methods().count("tools/list")
+        clock.advance(121)
+        await turns()
+        await peer.say_that_the_list_changed()
+        await turns()
+        assert peer.methods().count("tools/list") == before + 1, "it was quiet for long enough"
+        await peer.say_that_the_list_changed()
+        assert await lists_within(2) == 1, "pauses begin anew"
+
+
+@pytest.mark.requirement("RTE-4")
+async def test_attempts_to_list_anew_grow_rarer_until_one_succeeds_and_then_begin_anew(
+    clock: Clock,
+) -> None:
+    peer = Peer()
+
+    async def broken(_: Json) -> Json:
+        return {"tools": "none"}
+
+    async def next_attempt_s() -> int:
+        before, waited = peer.methods().count("tools/list"), 0
+        while peer.methods().count("tools/list") == before:
+            clock.advance(1)
+            waited += 1
+            await turns()
+        return waited
+
+    async with kept(peer, heartbeat_s=0, refresh_ttl_s=0) as it:
+        peer.answers["tools/list"] = broken
+        await it.connection.refresh()
+        assert [await next_attempt_s() for _ in range(5)] == [1, 1, 2, 4, 8]
+        del peer.answers["tools/list"]
+        await it.connection.refresh()
+        peer.answers["tools/list"] = broken
+        await it.connection.refresh()
+        assert await next_attempt_s() == 1
+
+
+@pytest.mark.requirement("RTE-6")
+@pytest.mark.parametrize(
+    "noise",
+    [
+        {"method": "notifications/message", "params": {"level": "info", "data": "x"}},
+        {"id": 7_000, "method": "ping"},
+        {"id": 7_000, "result": {}},
+    ],
+)
+async def test_a_server_that_says_too_much_unasked_is_not_listened_to_any_longer(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch, noise: Json
+) -> None:
+    monkeypatch.setattr(tap, "MOST_UNASKED_AT_ONCE", 50)
+    peer = Peer()
+    async with kept(peer, heartbeat_s=0) as it:
+        for _ in range(3):
+            for _ in range(40):
+                await peer.say(noise)
+            await turns()
+            clock.advance(1)
+        assert it.connection.health.state == "ready"
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+            for _ in range(60):
+                await peer.say(noise)
+        await it.is_in("down")
+        assert "it said more than 200 things a second unasked" in it.connection.health.error
 
 
 @pytest.mark.requirement("RTE-4")
@@ -192,6 +295,23 @@ async def test_a_server_that_is_busy_with_a_call_is_not_asked_for_a_sign(clock: 
         await asyncio.wait((call,))
         clock.advance(10.1)
         await peer.got("ping")
+
+
+@pytest.mark.requirement("RTE-6")
+@pytest.mark.parametrize(("silent_s", "asked"), [(6, True), (4, False)])
+async def test_a_server_that_said_nothing_during_a_call_until_that_was_given_up_is_asked_for_a_sign(
+    clock: Clock, silent_s: float, asked: bool
+) -> None:
+    peer = Peer(answers={"tools/call": never})
+    async with kept(peer, heartbeat_s=0, refresh_ttl_s=0, idle_timeout_s=5.0) as it:
+        calls = [asyncio.create_task(it.call("echo")) for _ in range(2)]
+        await peer.got("tools/call", 2)
+        clock.advance(silent_s)
+        for number, call in enumerate(calls):
+            call.cancel()
+            await asyncio.wait((call,))
+            await turns()
+            assert ("ping" in peer.methods()) is (asked and number == 1), "not while it is busy"
 
 
 async def test_whoever_waits_for_a_list_is_let_go_when_the_connection_ends() -> None:

@@ -234,6 +234,57 @@ def test_a_tool_of_a_group_may_be_called_again_only_if_each_of_its_servers_is_sa
     assert specs(named(one, both))["g.x"].repeatable is True
 
 
+@pytest.mark.requirement("RTE-8")
+def test_a_call_may_be_made_again_at_another_server_only_if_each_knows_it_by_its_key() -> None:
+    said = {"x": {"idempotency_key": "key"}}
+    tool = definition("x", None, KEYED)
+    one, two = server("one", tool, group="g", tools=said), server("two", tool, group="g")
+    both = server("two", tool, group="g", tools=said)
+    assert specs(named(one, two))["g.x"].keyed is False
+    assert specs(named(one, both))["g.x"].keyed is True
+
+
+@pytest.mark.parametrize("priority", [-1, 1])
+def test_a_tool_of_a_group_needs_all_that_is_required_at_any_of_its_servers(priority: int) -> None:
+    found = named(
+        server("one", "x", group="g", tools={"x": {"requires": ("staff",), "feature": "beta"}}),
+        server("two", "x", group="g", priority=priority, tools={"x": {"requires": ("db",)}}),
+    )
+    spec = specs(found)["g.x"]
+    assert (spec.requires, spec.feature) == ({"staff", "db"}, "beta")
+    assert len(found.tools["mcp:group:g"][0].ways) == 2
+
+
+def test_a_server_of_a_group_whose_tool_has_another_switch_does_not_stand_in_for_the_others() -> (
+    None
+):
+    switches = ("beta", None, "gamma", "beta")
+    found = named(
+        *(
+            server(f"s{number}", "x", group="g", tools={"x": {"feature": switch}})
+            for number, switch in enumerate(switches)
+        )
+    )
+    (x,) = found.tools["mcp:group:g"]
+    assert (x.spec.feature, [way.server for way in x.ways]) == ("beta", ["s0", "s1", "s3"])
+    (refused,) = found.refused
+    assert (refused.name, refused.place) == ("g.x", "mcp.servers.s2")
+    assert "server 's0' has it with the feature 'beta' instead of 'gamma'" in refused.reason
+    assert "set mcp.servers.s2.tools.x.feature" in refused.reason
+
+
+def test_a_switch_that_only_a_later_server_sets_is_that_of_all_and_no_other_one_joins() -> None:
+    switches = (None, "beta", "gamma")
+    found = named(
+        *(
+            server(f"s{number}", "x", group="g", tools={"x": {"feature": switch}})
+            for number, switch in enumerate(switches)
+        )
+    )
+    (x,) = found.tools["mcp:group:g"]
+    assert (x.spec.feature, [way.server for way in x.ways]) == ("beta", ["s0", "s1"])
+
+
 def test_a_tool_that_is_switched_off_is_gone_without_a_word() -> None:
     found = named(server("a", "x", "y", tools={"x": {"enabled": False}}))
     assert (list(names(found)), found.refused) == (["a.y"], ())

@@ -12,6 +12,7 @@ from session_runtime.config.snapshot import ConfigSnapshot
 from session_runtime.errors import ConfigError
 from session_runtime.mcp.pool import Held, ServerPool
 from tests.mcp.links import Switchboard, definition, listing
+from tests.mcp.peer import turns
 from tests.support import write_config
 
 
@@ -101,6 +102,22 @@ async def test_waiting_ends_when_all_have_settled_and_in_time_if_one_never_does(
     await pool.release([*held.keys, *more.keys])
 
 
+@pytest.mark.requirement("RTE-1")
+async def test_a_server_without_tools_after_the_wait_is_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    board = Switchboard({"a": listing("x")})
+    pool = ServerPool(board)
+    known = {("known", ""): listing("y")}
+    text = server("a") + server("slow") + server("known")
+    held = await pool.hold(snapshot(tmp_path, text), known)
+    await held.settled(0.01)
+    assert [record.getMessage() for record in caplog.records] == [
+        "server slow has no tools yet, after mcp.wait_s = 0.01 s: they join when it lists them"
+    ]
+    await pool.release(held.keys)
+
+
 @pytest.mark.requirement("RTE-4")
 async def test_only_another_list_is_a_change(tmp_path: Path) -> None:
     board = Switchboard({"a": listing("x")})
@@ -143,13 +160,52 @@ async def test_a_restart_goes_on_although_who_asked_for_it_is_gone(tmp_path: Pat
     board = Switchboard({"a": listing("x")})
     pool = ServerPool(board)
     held = await hold(pool, tmp_path, server("a"))
-    board.last("a").close_gate.clear()
+    old = board.last("a")
+    old.close_gate.clear()
     asking = asyncio.create_task(held.sessions["a", ""].restart())
-    await asyncio.sleep(0)
+    await turns()
     asking.cancel()
     await asyncio.wait([asking])
     assert asking.cancelled()
+    old.close_gate.set()
+    await held.sessions["a", ""].settled()
     assert held.sessions["a", ""].ready
+    await pool.release(held.keys)
+    assert board.alive == []
+
+
+@pytest.mark.requirement("RTE-1")
+@pytest.mark.parametrize("restarting", [False, True])
+async def test_a_session_ends_although_who_lets_it_go_is_cancelled(
+    tmp_path: Path, restarting: bool
+) -> None:
+    board = Switchboard({"a": listing("x")})
+    pool = ServerPool(board)
+    held = await hold(pool, tmp_path, server("a"))
+    old = board.last("a")
+    old.close_gate.clear()
+    tasks = [asyncio.create_task(held.sessions["a", ""].restart())] if restarting else []
+    await turns()
+    releasing = asyncio.create_task(pool.release(held.keys))
+    await turns()
+    releasing.cancel()
+    await asyncio.wait([releasing])
+    assert releasing.cancelled()
+    old.close_gate.set()
+    await asyncio.gather(*tasks)
+    await held.sessions["a", ""].aclose()
+    assert board.alive == []
+    assert [link.started for link in board.opened] == [True, False][: len(board.opened)]
+
+
+async def test_all_who_want_a_restart_meanwhile_share_one(tmp_path: Path) -> None:
+    board = Switchboard({"a": listing("x")})
+    pool = ServerPool(board)
+    held = await hold(pool, tmp_path, server("a"))
+    session = held.sessions["a", ""]
+    await asyncio.gather(session.restart(), session.restart())
+    await session.restart()
+    assert (session.health.restarts, len(board.opened)) == (2, 3)
     await pool.release(held.keys)
 
 

@@ -88,9 +88,15 @@ async def test_a_command_that_path_does_not_find_names_the_key_and_the_way_out(
 ) -> None:
     told = await refusal(Command("files", "uvy", (), tmp_path, {"PATH": "/bin"}))
     assert told == (
-        "mcp.servers.files.command: 'uvy' was not found by PATH, which is '/bin': install it,"
-        " correct its name, or give its whole path"
+        "mcp.servers.files.command: 'uvy' was not found by PATH: install it, correct its name, or give"
+        " its whole path; PATH is '/bin'"
     )
+
+
+@pytest.mark.parametrize("program", ["npx -y shop", "npx -y @shop/server"])
+async def test_a_whole_command_line_is_told_to_be_split(tmp_path: Path, program: str) -> None:
+    told = await refusal(Command("files", program, (), tmp_path, {"PATH": "/bin"}))
+    assert "give the program alone, and the words after it as args" in told
 
 
 async def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
@@ -136,6 +142,36 @@ async def test_a_machine_without_processes_to_give_is_asked_again_later(
     with pytest.raises(TransientError, match=r"^mcp\.servers\.x\.command: ") as caught:
         await start(python(tmp_path, ""), os.environ)
     assert caught.value.code == "mcp.no_process"
+
+
+@pytest.mark.parametrize("threads", [0, 1, 2, 3])
+async def test_a_machine_that_gives_no_more_threads_leaves_no_process_and_no_open_pipe(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int
+) -> None:
+    left = threads
+    real = threading.Thread.start
+
+    def give(thread: threading.Thread) -> None:
+        nonlocal left
+        if not left:
+            raise RuntimeError("can't start new thread")
+        left -= 1
+        real(thread)
+
+    before = open_files(os.getpid())
+    monkeypatch.setattr(threading.Thread, "start", give)
+    if threads < 2:
+        with pytest.raises(TransientError) as caught:
+            await start(python(tmp_path, "input()"), os.environ)
+        assert caught.value.code == "mcp.no_process"
+    else:
+        child = await start(python(tmp_path, "input()"), os.environ)
+        child.kill()
+        assert await child.wait() == "it was ended by SIGKILL"
+    monkeypatch.undo()
+    await asyncio.sleep(0)
+    assert children() == []
+    assert open_files(os.getpid()) == before
 
 
 @pytest.mark.parametrize(

@@ -182,6 +182,37 @@ def test_ordinary_text_is_kept(text: str) -> None:
     assert redact_text(text) == text
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SHOP_TOKEN is missing",
+        "SHOP_TOKEN is missing.",
+        "SHOP_TOKEN: missing, set it",
+        "the API key is not set",
+        "password was wrong",
+        "token=null",
+        "api_key: None",
+        "--token required",
+        "Authorization: missing",
+        "密码 missing",
+    ],
+)
+def test_words_about_a_secret_are_kept(text: str) -> None:
+    assert redact_text(text) == text
+
+
+@given(st.sampled_from(SECRET_NAMES[:-1]), st.sampled_from(["=", ": ", " is ", " was "]))
+def test_what_only_begins_like_such_a_word_is_masked(name: str, between: str) -> None:
+    for secret in ("missing1", "null-x", "NoneOfYours", "not_a_word", "expired,foo"):
+        named = name if between in ("=", ": ") else "the token"
+        assert secret not in redact_text(f"{named}{between}{secret}")
+
+
+def test_under_a_name_of_its_own_such_a_word_is_a_secret_too() -> None:
+    assert redact({"password": "missing"}) == {"password": MASK}
+    assert redact_text('{"password": "missing"}') == '{"password": "***"}'
+
+
 def test_nothing_true_false_and_empty_are_no_secrets() -> None:
     data = {"password": None, "has_token": True, "secret": ""}
     assert redact(data) == data

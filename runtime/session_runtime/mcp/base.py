@@ -76,7 +76,7 @@ class Health:
 class Link(Protocol):
     """One connection to one server with one credential; all of it is used on the event loop.
 
-    Its owner calls ``start`` once and ``aclose`` once. Nothing but ``call`` raises.
+    Its owner calls ``start`` once at most, and ``aclose`` once. Nothing but ``call`` raises.
     """
 
     @property
@@ -103,9 +103,10 @@ class Link(Protocol):
 
         ``key`` tells this call from others; the same call made again has the same. Cancelling reaches the
         server, once. Raises ToolError for what the tool itself says is an error; TransientError
-        ``mcp.down`` (not ready; was not sent), ``mcp.lost`` (the connection ended), ``mcp.rate_limited``,
-        with ``may_have_run`` where that is so; PermanentError ``mcp.tool_not_found``,
-        ``mcp.invalid_arguments``, ``mcp.internal``, ``mcp.bad_result``.
+        ``mcp.down`` (not ready; was not sent), ``mcp.expired`` (the server no longer knew the session, and
+        did nothing), ``mcp.lost`` (the connection ended), ``mcp.rate_limited``, with ``may_have_run`` where
+        that is so; PermanentError ``mcp.tool_not_found``, ``mcp.invalid_arguments``, ``mcp.internal``,
+        ``mcp.bad_result``.
         """
 
     async def aclose(self) -> None:

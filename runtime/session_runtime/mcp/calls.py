@@ -5,7 +5,7 @@ Time limits and trying again are decided in ``registry.invoke``.
 
 import asyncio
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from session_runtime.errors import ToolError
@@ -43,8 +43,9 @@ async def call_tool(
     key: str,
     on_progress: OnProgress,
     shown: Shown,
+    secrets: Sequence[str] = (),
 ) -> object:
-    """Call a tool and give what a handler could return; raises what ``Link.call`` does."""
+    """Call a tool and give what a handler could return, ``secrets`` masked; raises as ``Link.call`` does."""
 
     def forward(done: float, total: float | None, message: str | None) -> None:
         if math.isfinite(done):
@@ -53,14 +54,12 @@ async def call_tool(
             on_progress(done, known, said)
 
     try:
-        result = await _completed(caller, tool, arguments, key, forward)
-        return await value_of(result)
+        result, rounds = await _completed(caller, tool, arguments, key, forward)
+        return await value_of(result, secrets)
     except Fault as fault:
         raise error_of_call(fault, server, tool, shown) from fault
     except ToolError as error:
-        if (
-            str(error) == f"Unknown tool: {tool}"
-        ):  # as servers of the SDK say it, instead of an error
+        if rounds == 1 and str(error) == f"Unknown tool: {tool}":  # as servers of the SDK say it
             raise tool_not_found(server, tool, "it says that it is unknown") from error
         raise
     except ValueError as error:
@@ -69,14 +68,20 @@ async def call_tool(
 
 async def _completed(
     caller: Caller, tool: str, arguments: Mapping[str, Any], key: str, on_progress: OnProgress
-) -> JsonObject:
-    """Send a call until its result is complete: a server may ask to be asked again with its state."""
+) -> tuple[JsonObject, int]:
+    """Send a call until its result is complete, and count how often that was.
+
+    A server may ask to be asked again with its state: then it has begun with the call.
+    """
     state, wait_s = None, _FIRST_WAIT_S
-    for _ in range(MAX_ROUNDS):
-        result = await caller.call(tool, arguments, key, on_progress, state)
+    for rounds in range(1, MAX_ROUNDS + 1):
+        try:
+            result = await caller.call(tool, arguments, key, on_progress, state)
+        except Fault as fault:
+            raise fault.after_beginning() if rounds > 1 else fault from fault.__cause__
         match result.get("resultType"):
             case None | "complete":
-                return result
+                return result, rounds
             case "input_required" if not result.get("inputRequests") and isinstance(
                 result.get("requestState"), str
             ):

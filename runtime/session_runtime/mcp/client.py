@@ -34,7 +34,7 @@ from session_runtime import __version__
 from session_runtime.config.mcp import Protocol
 from session_runtime.mcp.base import OnProgress
 from session_runtime.mcp.faults import METHOD_NOT_FOUND, UNREADABLE, Fault
-from session_runtime.mcp.tap import SchemaOf, Streams, Tap, Unread
+from session_runtime.mcp.tap import NOT_SENT, SchemaOf, Streams, Tap, Unread
 from session_runtime.types import JsonObject
 
 CALL_KEY: Final = "session-runtime/call"
@@ -43,6 +43,10 @@ CALL_KEY: Final = "session-runtime/call"
 _LISTEN_AGAIN_S: Final = 1.0
 _LISTEN_AT_MOST_S: Final = 60.0
 _OF_SDK: Final = re.compile("Connection closed$|SSE stream ")
+
+_UNREAD_BY_SDK: Final = re.compile(
+    "Failed to parse "
+)  # what follows is said in the words of pydantic
 
 FaultIn = Callable[[object], Fault | None]
 """Recognises what a transport says itself in the data of an error, instead of the server."""
@@ -136,6 +140,8 @@ class Client:
         params = CallToolRequestParams(
             name=tool, arguments=dict(arguments), request_state=state, _meta=meta
         )
+        if self._tap.ended:
+            raise Fault("unreachable", "the connection is over")
         with self._faults():
             answer = await self._session.send_request(
                 CallToolRequest(params=params), Unread, progress_callback=forward
@@ -219,20 +225,25 @@ async def connect(
 class Watching:
     """Who is told of what a server does unasked, and knows its tools.
 
-    ``on_change``: its list of tools is another one; ``on_end``: it will not be heard any more.
+    ``on_change``: its list of tools is another one; ``on_end``: it will not be heard any more, and why, if
+    that is known.
     """
 
     on_change: Callable[[], None]
-    on_end: Callable[[], None]
+    on_end: Callable[[str], None]
     schema_of: SchemaOf
 
 
 def _fault_of(error: MCPError, tap: Tap) -> Fault:
+    if error.data is NOT_SENT:
+        return Fault("unreachable", error.message, code=error.code)
     match error.code:
         case code if code == CONNECTION_CLOSED and (tap.ended or _OF_SDK.match(error.message)):
             return Fault("lost", error.message, code=code)
         case code if code == REQUEST_TIMEOUT:
             return Fault("late", error.message, code=code)
+        case code if code == UNREADABLE and _UNREAD_BY_SDK.match(error.message):
+            return Fault("unreadable", "its answer does not fit the protocol", code=code)
         case code if code == UNREADABLE:
             return Fault("unreadable", error.message, code=code)
         case code:

@@ -21,9 +21,11 @@ from session_runtime.mcp.calls import call_tool
 from session_runtime.mcp.client import Client
 from session_runtime.mcp.faults import Fault, leaves, said_by
 from session_runtime.mcp.life import Life, Over, Owner
+from session_runtime.mcp.masking import kept_from_results, secrets_of
 from session_runtime.mcp.session import Wanted
 from session_runtime.mcp.stderr_log import FOLDER, Shown
-from session_runtime.mcp.transport import Line, Place, open_line, secrets_of
+from session_runtime.mcp.transport import Line, Place, open_line
+from session_runtime.mcp.way_out import with_way_out
 from session_runtime.types import JsonObject
 
 HEALTHY_S: Final = 30.0
@@ -83,10 +85,12 @@ class Connection:
         self._on_change = on_change
         self._edges = edges
         self._shown = Shown(secrets_of(settings))
+        self._kept = kept_from_results(settings)
         self._owner = Owner(
             self._ready,
             self._listed,
             self._not_listed,
+            self._ending,
             self._schema_of,
             self._under_way,
             edges.jitter,
@@ -144,16 +148,28 @@ class Connection:
                 retry_after_s=self.health.retry_in_s,
             )
         self._calls += 1
+        began = _now()
         try:
             return await call_tool(
-                client, self._place.name, tool, arguments, key, on_progress, self._shown
+                client, self._place.name, tool, arguments, key, on_progress, self._shown, self._kept
             )
         except TransientError as error:
             if isinstance(error.__cause__, Fault):
                 life.note(error.__cause__)
             raise
+        except asyncio.CancelledError:
+            if _now() - max(began, client.heard_at) >= self._idle_s(tool):
+                life.suspect_when_idle()
+            raise
         finally:
             self._calls -= 1
+            life.call_ended()
+
+    def _idle_s(self, tool: str) -> float:
+        """How long a call of a tool may be silent."""
+        words = self._settings.tools.get(tool)
+        own = None if words is None else words.idle_timeout_s
+        return own or self._settings.idle_timeout_s
 
     async def aclose(self) -> None:
         """End the connection and the process behind it; returns when nothing of it is left."""
@@ -242,6 +258,13 @@ class Connection:
         self._make_stale()
         self._on_change()
 
+    def _ending(self, how: str) -> None:
+        """No call can be made any more, however long it takes until nothing is left."""
+        if self._client is not None:
+            self._client = None
+            self._make_stale()
+            self._over("down", how or "the connection ended")
+
     def _take(self, listing: Listing) -> None:
         self._listing = listing
         self._schemas = {tool.name: tool.parameters for tool in listing.tools}
@@ -251,8 +274,9 @@ class Connection:
             self._listing = replace(self._listing, stale=True)
 
     def _lost(self, error: str, wait_s: float) -> None:
+        told = with_way_out(self._place.name.partition("/")[0], self._settings, error)
         _log.warning(
-            "server %s is down: %s; next attempt in %.1f s", self._place.name, error, wait_s
+            "server %s is down: %s; next attempt in %.1f s", self._place.name, told, wait_s
         )
         self._retry_at = _now() + wait_s
         self._make_stale()
@@ -261,6 +285,8 @@ class Connection:
 
     def _over(self, state: State, error: str) -> None:
         self._health = replace(self._health, error=error)
+        if state == self._health.state:
+            self._on_change()
         self._became(state)
 
     def _became(self, state: State) -> None:

@@ -13,6 +13,7 @@ from session_runtime.errors import ToolError
 from session_runtime.handler import Image
 from session_runtime.registry.invoke.encode import encodable, least_chars
 from session_runtime.threads import aside
+from session_runtime.trace.redact import MASK
 from session_runtime.types import JsonObject
 
 MAX_ERROR_CHARS: Final = 8_000
@@ -22,17 +23,41 @@ _QUICK_CHARS: Final = 262_144
 Part = str | dict[str, Any] | Image | bytes
 
 
-async def value_of(result: JsonObject) -> object:
+async def value_of(result: JsonObject, secrets: Sequence[str] = ()) -> object:
     """Give what a tool returned: data if it is structured, else what its content says.
 
     One text stays a text, several become one with line ends between; an image becomes an ``Image``, sound
     and the bytes of a resource become bytes. Where there are several parts of different kinds each is
-    described in a list; links and resources are references with their address. Raises ToolError with the
+    described in a list; links and resources are references with their address. ``secrets`` are masked in
+    all of its texts. Raises ToolError with the
     tool's words for a result that is an error, ValueError for one that cannot be read.
     """
     if least_chars(result, _QUICK_CHARS) <= _QUICK_CHARS:
+        return _masked_value(result, secrets)
+    return await aside("reading a result", partial(_masked_value, result, secrets))
+
+
+def _masked_value(result: JsonObject, secrets: Sequence[str]) -> object:
+    if not secrets:
         return _value(result)
-    return await aside("reading a result", partial(_value, result))
+    try:
+        return _masked(_value(result), secrets)
+    except ToolError as error:
+        raise ToolError(str(_masked(str(error), secrets))) from None
+
+
+def _masked(value: object, secrets: Sequence[str]) -> object:
+    match value:
+        case str():
+            for secret in secrets:
+                value = value.replace(secret, MASK)
+            return value
+        case dict():
+            return {_masked(key, secrets): _masked(each, secrets) for key, each in value.items()}
+        case list():
+            return [_masked(each, secrets) for each in value]
+        case _:
+            return value
 
 
 def _value(result: JsonObject) -> object:

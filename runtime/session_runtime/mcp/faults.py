@@ -33,31 +33,56 @@ class Fault(Exception):
     came. ``unreachable``: the request did not reach the server. ``expired``: the server no longer knows the
     session and did nothing. ``busy``: it takes no request now, but may after ``retry_after_s``.
     ``unreadable``: it answered, but not so that it could be read. ``late``: no answer came in time.
+
+    ``begun``: the request was one of a call that the server had begun with, so that it may have run
+    whatever the kind.
     """
 
     def __init__(
-        self, kind: Kind, message: str, *, code: int = 0, retry_after_s: float | None = None
+        self,
+        kind: Kind,
+        message: str,
+        *,
+        code: int = 0,
+        retry_after_s: float | None = None,
+        begun: bool = False,
     ) -> None:
         super().__init__(message)
         self.kind: Final = kind
         self.code: Final = code
         self.retry_after_s: Final = retry_after_s
+        self.begun: Final = begun
+
+    def after_beginning(self) -> "Fault":
+        """The same of a call that the server had begun with."""
+        return Fault(
+            self.kind, str(self), code=self.code, retry_after_s=self.retry_after_s, begun=True
+        )
 
 
 def error_of_call(fault: Fault, server: str, tool: str, shown: Shown) -> SessionRuntimeError:
     """What the caller of a tool gets for a fault (RTE-8)."""
     said = shown(str(fault), MAX_CHARS)
     match fault.kind:
+        case "unreadable":
+            return bad_result(server, tool, said)
+        case "error" if fault.begun:
+            return _failed(fault.code, said, server, tool)
+        case "error":
+            return _refused(fault.code, said, server, tool)
+        case _ if fault.begun:
+            return _may_have_run(said, server, tool)
         case "lost" | "late":
-            return TransientError(
-                f"no answer of {tool!r} came from the server {server!r}, so that it may have run: {said}",
-                code="mcp.lost",
-                may_have_run=True,
-            )
-        case "unreachable" | "expired":
+            return _may_have_run(said, server, tool)
+        case "unreachable":
             return TransientError(
                 f"the server {server!r} could not be reached, so {tool!r} did not run: {said}",
                 code="mcp.lost",
+            )
+        case "expired":
+            return TransientError(
+                f"the server {server!r} needs a new session, so {tool!r} did not run: {said}",
+                code="mcp.expired",
             )
         case "busy":
             return TransientError(
@@ -65,10 +90,14 @@ def error_of_call(fault: Fault, server: str, tool: str, shown: Shown) -> Session
                 code="mcp.rate_limited",
                 retry_after_s=fault.retry_after_s,
             )
-        case "unreadable":
-            return bad_result(server, tool, said)
-        case "error":
-            return _refused(fault.code, said, server, tool)
+
+
+def _may_have_run(said: str, server: str, tool: str) -> TransientError:
+    return TransientError(
+        f"no answer of {tool!r} came from the server {server!r}, so that it may have run: {said}",
+        code="mcp.lost",
+        may_have_run=True,
+    )
 
 
 def bad_result(server: str, tool: str, why: str) -> PermanentError:
@@ -94,6 +123,10 @@ def _refused(code: int, said: str, server: str, tool: str) -> PermanentError:
             f"the server {server!r} refuses the arguments of {tool!r}: {said}",
             code="mcp.invalid_arguments",
         )
+    return _failed(code, said, server, tool)
+
+
+def _failed(code: int, said: str, server: str, tool: str) -> PermanentError:
     return PermanentError(
         f"the server {server!r} failed at {tool!r} with the error {code}: {said}",
         code="mcp.internal",

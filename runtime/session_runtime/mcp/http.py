@@ -7,7 +7,6 @@ becomes the answer to its request, an error with a mark that only this connectio
 """
 
 import json
-import secrets
 import ssl
 from collections.abc import Mapping
 from http.cookiejar import CookieJar, DefaultCookiePolicy
@@ -17,8 +16,10 @@ from typing import Any, Final
 import httpx2
 from mcp.client.streamable_http import MCP_SESSION_ID, streamable_http_client
 
+from session_runtime.mcp.events import Events, Skips, is_message
 from session_runtime.mcp.faults import METHOD_NOT_FOUND, Fault, Kind
 from session_runtime.mcp.framing import MAX_LINE_BYTES
+from session_runtime.mcp.own_errors import OwnErrors
 from session_runtime.mcp.tap import StreamPair
 from session_runtime.threads import aside
 
@@ -26,11 +27,11 @@ MAX_ANSWER_BYTES: Final = MAX_LINE_BYTES
 MAX_REFUSAL_BYTES: Final = 65_536
 MAX_RETRY_AFTER_S: Final = 3600.0
 GOODBYE_S: Final = 2.0
+EVENTS: Final = "text/event-stream"
 _LISTEN: Final = "subscriptions/listen"
 _METHOD: Final = "mcp-method"
 _PLAIN: Final = frozenset({"", "identity"})
 _NOT_SENT: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
-_UNAVAILABLE: Final = frozenset({429, 503})
 _STATUS: Final = 502
 
 
@@ -54,22 +55,24 @@ class HttpTransport:
         self._headers = {"Accept-Encoding": "identity", **headers}
         self._timeouts = _Timeouts(connect_s, silence_s)
         self._below = below
-        self._mark = secrets.token_hex(16)
+        self._own = OwnErrors()
+        self._skips = Skips()
+
+    @property
+    def skipped(self) -> int:
+        """How many events of its streams were no messages."""
+        return self._skips.count
 
     def fault_in(self, data: object) -> Fault | None:
         """The fault that an error of this transport tells in its data; None for errors of the server."""
-        match data:
-            case {"by": self._mark, "kind": kind, "said": said, "retry_after_s": retry_after_s}:
-                return Fault(kind, said, retry_after_s=retry_after_s)
-            case _:
-                return None
+        return self._own.fault_in(data)
 
     async def __aenter__(self) -> StreamPair:
         below = self._below or httpx2.AsyncHTTPTransport(
             verify=await aside("certificates", self._certificates), trust_env=False
         )
         self._client = httpx2.AsyncClient(
-            transport=_Answering(below, self._timeouts, self._mark),
+            transport=_Answering(below, self._timeouts, self._own, self._skips),
             headers=self._headers,
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
             trust_env=False,
@@ -118,10 +121,17 @@ class _Timeouts:
 class _Answering(httpx2.AsyncBaseTransport):
     """Answers each request, whatever happens to it below."""
 
-    def __init__(self, below: httpx2.AsyncBaseTransport, timeouts: _Timeouts, mark: str) -> None:
+    def __init__(
+        self,
+        below: httpx2.AsyncBaseTransport,
+        timeouts: _Timeouts,
+        own: OwnErrors,
+        skips: Skips,
+    ) -> None:
         self._below = below
         self._timeouts = timeouts
-        self._mark = mark
+        self._own = own
+        self._skips = skips
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request; raises nothing that a network or a server could cause."""
@@ -142,14 +152,14 @@ class _Answering(httpx2.AsyncBaseTransport):
     async def _checked(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
         """Let an event stream through; read what is no stream, in bounds, and tell what it refuses."""
         if request.method == "GET" or 300 <= response.status_code < 400:
-            return response
+            return await self._news(request, response)
         if response.headers.get("content-encoding", "").strip().lower() not in _PLAIN:
             await response.aclose()
             return self._error(
                 request, "unreadable", "its answer is compressed, which nobody asked for"
             )
-        if response.status_code < 300 and _type(response) == "text/event-stream":
-            return response
+        if response.status_code < 300 and _type(response) == EVENTS:
+            return self._events(request, response)
         most = MAX_ANSWER_BYTES if response.status_code < 300 else MAX_REFUSAL_BYTES
         body = await _read(response, most)
         await response.aclose()
@@ -159,16 +169,32 @@ class _Answering(httpx2.AsyncBaseTransport):
                 return self._refused(request, response)
         if body is None:
             return self._error(request, "unreadable", f"its answer has more than {most} bytes")
+        if response.status_code < 300 and _is_request(request) and not is_message(body):
+            return self._error(request, "unreadable", "its answer is no message")
         body = _addressed(request, body)
         kept = [(k, v) for k, v in response.headers.raw if k.lower() not in _OF_BODY]
         return httpx2.Response(response.status_code, headers=kept, content=body, request=request)
+
+    async def _news(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
+        """The stream of what a server says unasked, unless that was too much of what nobody can read."""
+        if response.status_code >= 300 or _type(response) != EVENTS:
+            return response
+        if self._skips.too_many:
+            await response.aclose()
+            return httpx2.Response(405, request=request)
+        return self._events(request, response)
+
+    def _events(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
+        response.request = request
+        id_ = _members(request.content).get("id") if request.method == "POST" else None
+        return Events(response, id_, self._own, self._skips).as_response()
 
     def _refused(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
         status = response.status_code
         said = f"it answered with status {status}"
         if status == 404 and MCP_SESSION_ID in request.headers:
             return self._error(request, "expired", f"{said}: it no longer knows the session")
-        if status in _UNAVAILABLE:
+        if _took_no_request(response):
             return self._error(request, "busy", said, _retry_after(response))
         if status in (401, 403):
             return self._error(
@@ -176,6 +202,8 @@ class _Answering(httpx2.AsyncBaseTransport):
             )
         if status >= 500:
             return self._error(request, "late", said)
+        if status == 404:
+            said += ": is the path of the url right? It often ends with /mcp"
         return self._error(request, "error", said)
 
     def _failed(self, request: httpx2.Request, error: httpx2.TransportError) -> httpx2.Response:
@@ -187,8 +215,7 @@ class _Answering(httpx2.AsyncBaseTransport):
     def _error(
         self, request: httpx2.Request, kind: Kind, said: str, retry_after_s: float | None = None
     ) -> httpx2.Response:
-        data = {"by": self._mark, "kind": kind, "said": said, "retry_after_s": retry_after_s}
-        error = {"code": -32000, "message": said, "data": data}
+        error = self._own.error(kind, said, retry_after_s)
         body = {"jsonrpc": "2.0", "id": None, "error": error}
         return httpx2.Response(_STATUS, json=body, request=request)
 
@@ -252,6 +279,15 @@ def _error_code(response: httpx2.Response, body: bytes | None) -> int | None:
 def _type(response: httpx2.Response) -> str:
     value: str = response.headers.get("content-type", "")
     return value.partition(";")[0].strip().lower()
+
+
+def _took_no_request(response: httpx2.Response) -> bool:
+    """Whether a refusal says that the request was not looked at and may come again later.
+
+    Status 503 alone does not: gateways give it as well if the server behind them breaks during a request.
+    """
+    status = response.status_code
+    return status == 429 or (status == 503 and bool(response.headers.get("retry-after")))
 
 
 def _retry_after(response: httpx2.Response) -> float | None:

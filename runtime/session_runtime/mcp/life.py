@@ -17,10 +17,12 @@ from session_runtime.mcp.base import Listing
 from session_runtime.mcp.client import Client, Watching, connect
 from session_runtime.mcp.discover import discover
 from session_runtime.mcp.faults import Fault, said_by
+from session_runtime.mcp.pace import Pace
 from session_runtime.mcp.stderr_log import Shown
 from session_runtime.mcp.transport import Line
 from session_runtime.types import JsonObject
 
+ANSWERS_S: Final = 2.0
 LEAST_TTL_S: Final = 1.0
 _PROBE_PART: Final = 0.4  # of the time to connect, so that enough is left for a handshake
 
@@ -42,13 +44,15 @@ class Over(Exception):
 class Owner:
     """Whom a connection tells: ``ready`` with its first list, then ``listed`` with each further one.
 
-    ``not_listed`` gets the reason why a further list could not be had. ``calls`` counts those under way,
-    ``jitter`` gives random numbers from 0 to 1.
+    ``not_listed`` gets the reason why a further list could not be had. ``ending`` comes, with what is known
+    of it, as soon as no call can be made any more; until nothing is left may take a while. ``calls`` counts
+    those under way, ``jitter`` gives random numbers from 0 to 1.
     """
 
     ready: Callable[[Client, Listing], None]
     listed: Callable[[Listing], None]
     not_listed: Callable[[str], None]
+    ending: Callable[[str], None]
     schema_of: Callable[[str], JsonObject | None]
     calls: Callable[[], int]
     jitter: Callable[[], float]
@@ -69,7 +73,9 @@ class Life:
         self._now = asyncio.get_running_loop().time
         self._poked = asyncio.Event()
         self._changed = False
+        self._changes = Pace(LEAST_TTL_S)
         self._suspected = False
+        self._suspected_when_idle = False
         self._over: Over | None = None
         self._next: asyncio.Future[None] | None = None
         self._list_at: float | None = None
@@ -105,7 +111,7 @@ class Life:
         """List the tools anew; all who wait for the same listing share it. Ends with the connection too."""
         if self._next is None:
             self._next = asyncio.get_running_loop().create_future()
-        self._on_change()
+        self._poked.set()
         await asyncio.wait((self._next,))
 
     def note(self, fault: Fault) -> None:
@@ -117,6 +123,14 @@ class Life:
                 self._suspected = True
                 self._poked.set()
 
+    def suspect_when_idle(self) -> None:
+        """Ask for a sign of life once no call is under way: a server may be unable to give one meanwhile."""
+        self._suspected_when_idle = True
+
+    def call_ended(self) -> None:
+        """A call that was under way is over."""
+        self._poked.set()
+
     def close(self) -> None:
         """Let go of all who wait: the connection is over."""
         waiting, self._next = self._next, None
@@ -126,11 +140,12 @@ class Life:
         self._changed = True
         self._poked.set()
 
-    def _on_end(self) -> None:
-        self._end(Over(""))
+    def _on_end(self, why: str) -> None:
+        self._end(Over(why))
 
     def _end(self, over: Over) -> None:
         self._over = self._over or over
+        self._owner.ending(str(over))
         self._poked.set()
 
     async def _tend(self, client: Client) -> None:
@@ -138,11 +153,18 @@ class Life:
         while True:
             await self._wait(self._next_look_at(client))
             if self._over is not None:
+                await self._answered(self._over)
                 raise self._over
-            if self._changed or self._is_old():
+            if self._is_list_due():
                 await self._list(client)
-            if self._suspected or self._is_silent(client):
+            if self._suspected or self._is_silent(client) or self._is_idle_and_suspected():
                 await self._ping(client)
+
+    async def _answered(self, over: Over) -> None:
+        """Wait for what a server that only lost the session has to say about the calls under way."""
+        until = self._now() + ANSWERS_S
+        while over.at_once and self._owner.calls() and self._now() < until:
+            await self._wait(until)
 
     async def _wait(self, until: float | None) -> None:
         try:
@@ -153,9 +175,9 @@ class Life:
         self._poked.clear()
 
     def _next_look_at(self, client: Client) -> float | None:
-        moments = []
-        if self._list_at is not None:
-            moments.append(self._list_at)
+        moments = [] if self._list_at is None else [self._list_at]
+        if self._changed and self._changes.next_at is not None:
+            moments.append(self._changes.next_at)
         if self._settings.heartbeat_s:
             silent_at = client.heard_at + self._settings.heartbeat_s
             if silent_at <= self._now():  # it is busy with a call
@@ -163,8 +185,12 @@ class Life:
             moments.append(silent_at)
         return min(moments, default=None)
 
-    def _is_old(self) -> bool:
-        return self._list_at is not None and self._now() >= self._list_at
+    def _is_list_due(self) -> bool:
+        """Whether somebody here waits for a list, it is too old, or the server says that it changed."""
+        now = self._now()
+        if self._next is not None or (self._list_at is not None and now >= self._list_at):
+            return True
+        return self._changed and self._changes.is_due(now)
 
     def _is_silent(self, client: Client) -> bool:
         """Whether the server must be asked if it lives; one that is busy with a call may be unable to say."""
@@ -172,17 +198,19 @@ class Life:
         silent = period > 0 and self._now() >= client.heard_at + period
         return silent and not self._owner.calls()
 
+    def _is_idle_and_suspected(self) -> bool:
+        return self._suspected_when_idle and not self._owner.calls()
+
     async def _ping(self, client: Client) -> None:
-        self._suspected = False
+        self._suspected = self._suspected_when_idle = False
         limit = self._settings.connect_timeout_s
         try:
             async with asyncio.timeout(limit):
                 await client.ping()
-        except TimeoutError as error:
-            raise Over(f"it showed no life for {limit:g} s when asked for a sign") from error
+        except TimeoutError:
+            self._end(Over(f"it showed no life for {limit:g} s when asked for a sign"))
         except Fault as fault:
-            at_once = fault.kind == "expired"
-            raise Over(self._shown(str(fault)), at_once=at_once) from fault
+            self._end(Over(self._shown(str(fault)), at_once=fault.kind == "expired"))
 
     async def _first_listing(self, client: Client) -> Listing:
         waiting, self._next, self._changed = self._next, None, False
@@ -193,7 +221,10 @@ class Life:
 
     async def _list(self, client: Client) -> None:
         """List anew; the old list stays where that fails, and it is tried again after a while."""
-        waiting, self._next, self._changed = self._next, None, False
+        waiting, told = self._next, self._changed
+        self._next, self._changed = None, False
+        if told:
+            self._changes.begin(self._now())
         try:
             self._owner.listed(await self._discover(client))
             self._backoff.reset()
@@ -202,6 +233,8 @@ class Life:
                 self._list_at = self._now() + max(self._backoff.next_s(), LEAST_TTL_S)
                 self._owner.not_listed(str(failed))
         finally:
+            if told:
+                self._changes.end(self._now())
             _release(waiting)
 
     async def _discover(self, client: Client) -> Listing:

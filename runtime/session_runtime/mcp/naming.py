@@ -123,6 +123,11 @@ class _Holder:
         return self.server.settings.tools.get(self.definition.name, _PLAIN)
 
     @property
+    def key(self) -> str:
+        """Where the operator's words stand."""
+        return dotted(("mcp", "servers", self.server.name, "tools", self.definition.name))
+
+    @property
     def description(self) -> str:
         return self.words.description or self.definition.description
 
@@ -206,26 +211,39 @@ def _join(
     What one credential is told is not shown to the callers of another one, so that their descriptions
     must be the same; servers of a group may word them as they like.
     """
-    fault = None
-    if holders:
-        first = holders[0]
-        apart = first.credential != OWN or holder.credential != OWN
-        if holder.definition.schema_digest != first.definition.schema_digest:
-            fault = "with other parameters or another result"
-        elif apart and holder.description != first.description:
-            fault = "with another description"
+    fault = _apart(holders, holder)
     if fault is None:
         holders.append(holder)
         return
-    key = dotted(("mcp", "servers", holder.server.name, "tools", holder.definition.name))
+    why, way_out = fault
     refused.append(
         Quarantined(
             f"{lead.label}.{canonical}",
             _place(holder),
-            f"{_session(holders[0])} lists it {fault}, so that callers of {_session(holder)} do without"
-            f" it: give it one description at {key}, or a server of its own",
+            f"{why}, so that callers of {_session(holder)} do without it: {way_out}, or give it"
+            " a server of its own",
         )
     )
+
+
+def _apart(holders: Sequence[_Holder], holder: _Holder) -> tuple[str, str] | None:
+    """Why a session does not list the tool that the others do, and the way out; None if it does."""
+    if not holders:
+        return None
+    first, key = holders[0], holder.key
+    apart = first.credential != OWN or holder.credential != OWN
+    if holder.definition.schema_digest != first.definition.schema_digest:
+        why = f"{_session(first)} lists it with other parameters or another result"
+        return why, "let both list it alike"
+    if apart and holder.description != first.description:
+        why = f"{_session(first)} lists it with another description"
+        return why, f"give it one description at {key}"
+    switch = holder.words.feature
+    other = next((each for each in holders if each.words.feature not in (None, switch)), None)
+    if switch is not None and other is not None:
+        why = f"{_session(other)} has it with the feature {other.words.feature!r} instead of {switch!r}"
+        return why, f"set {key}.feature to the same"
+    return None
 
 
 def _place(holder: _Holder) -> str:

@@ -8,6 +8,7 @@ import hashlib
 import importlib
 import importlib.util
 import json
+import logging
 import secrets
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ from session_runtime.mcp.session import OpenLink, Session, Wanted
 from session_runtime.threads import in_thread
 
 SDK: Final = "mcp"
+
+_log: Final = logging.getLogger(__name__)
 
 Known = Mapping[tuple[str, str], Listing]
 """Lists by server and credential."""
@@ -59,6 +62,13 @@ class Held:
             for task in waiting:
                 task.cancel()
             await asyncio.gather(*waiting, return_exceptions=True)
+        for session, task in zip(self.new, waiting, strict=True):
+            if task.cancelled() and session.listing is None:
+                _log.warning(
+                    "server %s has no tools yet, after mcp.wait_s = %g s: they join when it lists them",
+                    session.wanted.name,
+                    wait_s,
+                )
 
 
 class ServerPool:
@@ -122,7 +132,7 @@ class ServerPool:
                     [
                         Problem(
                             "servers need the extra mcp, which is not installed: pip install"
-                            " 'session-runtime[mcp]'",
+                            " 'session-runtime[mcp]' (in its source tree: '.[mcp]')",
                             key=dotted(("mcp", "servers")),
                         )
                     ]

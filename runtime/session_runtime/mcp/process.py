@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from session_runtime.errors import PermanentError, SessionRuntimeError, TransientError
-from session_runtime.threads import aside, in_thread
+from session_runtime.threads import Worker, aside
 
 _log = logging.getLogger(__name__)
 
@@ -54,14 +54,14 @@ class Command:
 
 
 class Child:
-    """A running process, the leader of a group of its own, with its three pipes."""
+    """A running process, the leader of a group of its own, with its three pipes; ``over`` waits for it."""
 
-    def __init__(self, process: "subprocess.Popen[bytes]", pipes: "_Pipes") -> None:
-        self.pid: Final = process.pid
+    def __init__(self, pid: int, over: "asyncio.Future[int]", pipes: "_Pipes") -> None:
+        self.pid: Final = pid
         self.stdin: Final = pipes.stdin
         self.stdout: Final = pipes.stdout
         self.stderr: Final = pipes.stderr
-        self.over: Final = in_thread(f"wait for process {process.pid}", process.wait)
+        self.over: Final = over
         self._pipes = pipes
         self._ended = False  # then its number may be that of another group
 
@@ -158,23 +158,36 @@ async def start(command: Command, inherited: Mapping[str, str]) -> Child:
 
 
 async def _launch(command: Command, program: str, env: Mapping[str, str]) -> Child:
+    """Start it in the thread that then waits for it, so that none is started that nobody waits for."""
     try:
-        starting = in_thread("start a process", partial(_start, command, program, env))
+        worker = Worker()
     except RuntimeError as error:
         raise _no_process(command, str(error)) from error
     try:
+        process = await _started(worker, command, program, env)
+        over = worker.run(f"wait for process {process.pid}", process.wait)
+    finally:
+        worker.end()
+    try:
+        return Child(process.pid, over, await _Pipes.of(process))
+    except BaseException:
+        _drop(process)
+        raise
+
+
+async def _started(
+    worker: Worker, command: Command, program: str, env: Mapping[str, str]
+) -> "subprocess.Popen[bytes]":
+    starting = worker.run("start a process", partial(_start, command, program, env))
+    try:
         await to_the_end(starting)
-        process = starting.result()
+        return starting.result()
     except (OSError, ValueError) as error:
         raise _refusal(command, program, error) from error
     except asyncio.CancelledError:
         if starting.exception() is None:
             _drop(starting.result())
-        raise
-    try:
-        return Child(process, await _Pipes.of(process))
-    except BaseException:
-        _drop(process)
+            worker.run("wait for a process", starting.result().wait)
         raise
 
 
@@ -205,12 +218,11 @@ def _start(command: Command, program: str, env: Mapping[str, str]) -> "subproces
 
 
 def _drop(process: "subprocess.Popen[bytes]") -> None:
-    """Kill what was started for somebody who no longer wants it."""
+    """Kill what was started for somebody who no longer wants it; a thread waits for its end."""
     os.killpg(process.pid, signal.SIGKILL)
     for pipe in (process.stdin, process.stdout, process.stderr):
         if pipe is not None:
             pipe.close()
-    in_thread(f"wait for process {process.pid}", process.wait)
 
 
 class _Input(asyncio.StreamReaderProtocol):
@@ -289,10 +301,15 @@ def _find(command: Command, env: Mapping[str, str]) -> str:
         raise _permanent(
             command,
             "command",
-            f"{command.program!r} was not found by PATH, which is {path!r}:"
-            " install it, correct its name, or give its whole path",
+            f"{command.program!r} was not found by PATH: {_way_out(command)}; PATH is {path!r}",
         )
     return str(Path(found).absolute())
+
+
+def _way_out(command: Command) -> str:
+    if len(command.program.split()) > 1:
+        return "give the program alone, and the words after it as args"
+    return "install it, correct its name, or give its whole path"
 
 
 def _checked(command: Command, program: Path) -> str:
@@ -300,7 +317,7 @@ def _checked(command: Command, program: Path) -> str:
         raise _permanent(
             command,
             "command",
-            f"there is no file {str(program)!r}: install it, or correct its path",
+            f"there is no file {str(program)!r}: {_way_out(command)}",
         )
     if not os.access(program, os.X_OK):
         raise _permanent(

@@ -14,6 +14,7 @@ from session_runtime.mcp.naming import Listed, name_tools
 from session_runtime.mcp.pool import Held, Known
 from session_runtime.mcp.session import Session
 from session_runtime.mcp.source import McpSource, Sessions, open_sources
+from session_runtime.mcp.way_out import with_way_out
 from session_runtime.registry.approvals import Approvals, Seen
 from session_runtime.registry.catalog import Quarantined
 from session_runtime.registry.spec import ToolSpec
@@ -45,6 +46,18 @@ class Servers:
         """Servers of which a session is not ready now."""
         down = {name for (name, _), session in self.sessions.items() if not session.ready}
         return tuple(name for name in self.names if name in down)
+
+    @property
+    def untried(self) -> tuple[str, ...]:
+        """Servers that a session is lacking of, which only a trial has: none was opened for it."""
+        return tuple(
+            server.name
+            for server in self.listed
+            if any(
+                (server.name, credential) not in self.sessions
+                for credential in callers_of(server.settings).sessions
+            )
+        )
 
     @property
     def outdated(self) -> bool:
@@ -153,22 +166,10 @@ def open_servers(
         (
             *(told for server in listed for told in advice(server)),
             *judged.warnings,
-            *_untried(listed, held.sessions),
         ),
         held.keys,
         judged.waiting,
     )
-
-
-def _untried(listed: Sequence[Listed], sessions: Sessions) -> Iterator[str]:
-    """Only a trial has servers without sessions."""
-    for server in listed:
-        wanted = callers_of(server.settings).sessions
-        if any((server.name, credential) not in sessions for credential in wanted):
-            yield (
-                f"{server.key}: nothing is connected to in a trial, so that its tools are those that it"
-                " had before, if any"
-            )
 
 
 def _frozen(servers: Servers) -> dict[tuple[str, str], Listing]:
@@ -195,7 +196,7 @@ def _shown(session: Session) -> dict[str, Any]:
     return {
         "state": health.state,
         "since": health.since,
-        "error": health.error or None,
+        "error": with_way_out(session.wanted.server, session.wanted.settings, health.error) or None,
         "protocol": health.protocol or None,
         "server": health.server or None,
         "version": health.version or None,

@@ -67,8 +67,8 @@ class Session:
         self._known = None if known is None else replace(known, stale=True)
         self._told = _content(self._known)
         self._restarts = 0
-        self._closed = False
-        self._restarting = asyncio.Lock()
+        self._restarting: asyncio.Task[None] | None = None
+        self._closing: asyncio.Task[None] | None = None
         self._link = open_link(wanted, self._on_list)
         self._link.start()
 
@@ -97,17 +97,17 @@ class Session:
         await self._link.refresh()
 
     async def restart(self) -> None:
-        """End the connection and the process behind it, and begin a new one; calls under way are lost."""
-        async with self._restarting:
-            if self._closed:
-                return
-            self._known = None if self.listing is None else replace(self.listing, stale=True)
-            self._restarts += 1
-            old, self._link = self._link, self._open_link(self.wanted, self._on_list)
-            try:
-                await old.aclose()
-            finally:  # who asked for it may be gone, the session must go on
-                self._link.start()
+        """End the connection and the process behind it, and begin a new one; calls under way are lost.
+
+        Who asks meanwhile shares it, and it goes on if they are cancelled.
+        """
+        if self._closing is not None:
+            return
+        if self._restarting is None or self._restarting.done():
+            self._restarting = asyncio.create_task(
+                self._begin_anew(), name=f"restart of {self.wanted.name}"
+            )
+        await asyncio.shield(self._restarting)
 
     async def call(
         self, tool: str, arguments: Mapping[str, Any], key: str, on_progress: OnProgress
@@ -116,10 +116,23 @@ class Session:
         return await self._link.call(tool, arguments, key, on_progress)
 
     async def aclose(self) -> None:
-        """End the connection for good."""
-        async with self._restarting:
-            self._closed = True
-            await self._link.aclose()
+        """End the connection for good; that goes on if who asks for it is cancelled."""
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._end(), name=f"end of {self.wanted.name}")
+        await asyncio.shield(self._closing)
+
+    async def _begin_anew(self) -> None:
+        self._known = None if self.listing is None else replace(self.listing, stale=True)
+        self._restarts += 1
+        old, self._link = self._link, self._open_link(self.wanted, self._on_list)
+        await old.aclose()
+        if self._closing is None:
+            self._link.start()
+
+    async def _end(self) -> None:
+        if self._restarting is not None:
+            await asyncio.wait((self._restarting,))
+        await self._link.aclose()
 
     def _on_list(self) -> None:
         told = _content(self.listing)

@@ -113,6 +113,7 @@ def _route(member: Member, way: Way, spec: ToolSpec) -> Route:
         partial(_call_approved if spec.annotations.destructive else _call, session, way),
         member.limits,
         partial(_obstacle, session),
+        session.wanted.key,
     )
 
 

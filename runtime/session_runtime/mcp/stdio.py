@@ -16,10 +16,12 @@ from typing import Any, Final, TypeAlias
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCMessage
+from mcp_types import ErrorData, JSONRPCError, JSONRPCMessage, JSONRPCRequest
 
+from session_runtime.mcp.faults import Fault
 from session_runtime.mcp.framing import MAX_LINE_BYTES, Framer, Line
 from session_runtime.mcp.messages import NoMessage, read_line, to_line
+from session_runtime.mcp.own_errors import OwnErrors
 from session_runtime.mcp.process import GRACE_S, Child, Command, start, to_the_end
 from session_runtime.mcp.stderr_log import Shown, StderrLog
 from session_runtime.threads import aside
@@ -78,6 +80,11 @@ class StdioTransport:
         self._child: Child | None = None
         self._closing: asyncio.Task[None] | None = None
         self._losing = False
+        self._own = OwnErrors()
+
+    def fault_in(self, data: object) -> Fault | None:
+        """The fault that an error of this transport tells in its data; None for errors of the server."""
+        return self._own.fault_in(data)
 
     @property
     def pid(self) -> int | None:
@@ -92,8 +99,8 @@ class StdioTransport:
     async def __aenter__(self) -> Streams:
         child = self._child = await start(self._command, self._inherited)
         pipes = self._pipes = _Pipes(child)
-        self._reading = self._task("reading from", self._read(child, pipes.to_client))
-        self._writing = self._task("writing to", self._write(child, pipes.from_client))
+        self._reading = self._task("reading from", self._read(child, pipes))
+        self._writing = self._task("writing to", self._write(child, pipes))
         self._logging = self._task("log of", self._keep_log(child))
         self._watching = self._task("watching", self._watch(child))
         return pipes.from_server, pipes.to_server
@@ -146,14 +153,13 @@ class StdioTransport:
             self.lost.set_result(why)
         self._close_soon()
 
-    async def _read(
-        self, child: Child, to_client: MemoryObjectSendStream[SessionMessage | Exception]
-    ) -> None:
-        with to_client, suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+    async def _read(self, child: Child, pipes: "_Pipes") -> None:
+        with pipes.to_client, suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
             while data := await child.stdout.read(_CHUNK_BYTES):
-                await self._deliver(self._framer.feed(data), to_client)
+                await self._deliver(self._framer.feed(data), pipes.to_client)
             if last := self._framer.end():
-                await self._deliver([last], to_client)
+                await self._deliver([last], pipes.to_client)
+        pipes.to_server.close()  # nobody would hear the answer
         while await child.stdout.read(_CHUNK_BYTES):
             pass  # the client has left: a server that must get rid of its output can still end
 
@@ -190,13 +196,29 @@ class StdioTransport:
             )
         self._skipped = Skipped(count, first)
 
-    async def _write(
-        self, child: Child, from_client: MemoryObjectReceiveStream[SessionMessage]
-    ) -> None:
-        with from_client, suppress(OSError):
-            async for message in from_client:
-                child.stdin.write(to_line(message.message))
+    async def _write(self, child: Child, pipes: "_Pipes") -> None:
+        """Send on what the client says, which hears of the end of the process only when this is over."""
+        with pipes.not_sent, pipes.from_client, suppress(OSError):
+            async for item in pipes.from_client:
+                child.stdin.write(to_line(item.message))
+                if (
+                    child.stdin.is_closing()
+                ):  # it was so before, or nothing of this could be written
+                    await self._tell_not_sent(item.message, pipes.not_sent)
+                    return
                 await child.stdin.drain()
+
+    async def _tell_not_sent(
+        self,
+        message: JSONRPCMessage,
+        not_sent: MemoryObjectSendStream[SessionMessage | Exception],
+    ) -> None:
+        """Answer a request that did not reach the process, so that nobody thinks that it may have run."""
+        if isinstance(message, JSONRPCRequest):
+            error = ErrorData(**self._own.error("unreachable", "it has closed its input"))
+            answer = JSONRPCError(jsonrpc="2.0", id=message.id, error=error)
+            with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+                await not_sent.send(SessionMessage(answer))
 
     async def _keep_log(self, child: Child) -> None:
         while data := await child.stderr.read(_CHUNK_BYTES):
@@ -212,6 +234,7 @@ class _Pipes:
         to_client, from_server = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         to_server, from_client = anyio.create_memory_object_stream[SessionMessage](0)
         self.to_client: Final = to_client
+        self.not_sent: Final = to_client.clone()
         self.from_server: Final = from_server
         self.to_server: Final = to_server
         self.from_client: Final = from_client
@@ -219,6 +242,7 @@ class _Pipes:
     def close(self) -> None:
         """Close all ends."""
         self.to_client.close()
+        self.not_sent.close()
         self.from_server.close()
         self.to_server.close()
         self.from_client.close()

@@ -10,6 +10,7 @@ from typing import Any, Final, Self
 
 import anyio
 from mcp.client._transport import ReadStream, WriteStream
+from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import (
     MCP_PROTOCOL_VERSION_HEADER,
     find_invalid_x_mcp_header,
@@ -17,7 +18,13 @@ from mcp.shared.inbound import (
     x_mcp_header_map,
 )
 from mcp.shared.message import ClientMessageMetadata, SessionMessage
-from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
+from mcp_types import (
+    CONNECTION_CLOSED,
+    JSONRPCError,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+)
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel, Field
 
@@ -34,6 +41,13 @@ RAW: Final[Mapping[str, JsonObject]] = {
     "tools/call": {**_EMPTY, "content": []},
 }
 """Methods whose results are not for the SDK, and what it gets to see in their place."""
+
+NOT_SENT: Final = object()
+"""The data of the error that a request ends with which was not sent, as the connection is over."""
+
+MOST_UNASKED_PER_S: Final = 200
+MOST_UNASKED_AT_ONCE: Final = 5_000
+"""How many messages a server may send that are no answers: in the long run, and before it counts as long."""
 
 SchemaOf = Callable[[str], JsonObject | None]
 """Gives the schema of a tool's arguments, None if there is no such tool."""
@@ -54,12 +68,13 @@ class Unread(BaseModel):
 class Tap:
     """What one connection says and hears.
 
-    ``now`` is the event loop's clock, ``on_end`` is called once, when nothing will be heard any more.
-    ``schema_of`` tells which arguments of a call its headers repeat (revision 2026-07-28).
+    ``now`` is the event loop's clock, ``on_end`` is called once, when nothing will be heard any more, with
+    the reason if that is known. A server that says too much unasked is not heard any more. ``schema_of``
+    tells which arguments of a call its headers repeat (revision 2026-07-28).
     """
 
     def __init__(
-        self, now: Callable[[], float], on_end: Callable[[], None], schema_of: SchemaOf
+        self, now: Callable[[], float], on_end: Callable[[str], None], schema_of: SchemaOf
     ) -> None:
         self.heard_at = now()
         self.ended = False
@@ -67,6 +82,8 @@ class Tap:
         self._on_end = on_end
         self._schema_of = schema_of
         self._raw: dict[str | int, str] = {}
+        self._unasked = 0.0
+        self._unasked_at = self.heard_at
 
     def reading(self, stream: ReadStream[SessionMessage | Exception]) -> "Reading":
         """The stream that the SDK reads instead."""
@@ -81,24 +98,45 @@ class Tap:
         """How many requests whose result is not for the SDK are unanswered."""
         return len(self._raw)
 
-    def end(self) -> None:
+    def end(self, why: str = "") -> None:
         """Nothing will be heard any more."""
         if not self.ended:
             self.ended = True
-            self._on_end()
+            self._on_end(why)
 
     def heard(self, item: SessionMessage | Exception) -> None:
-        """See what the server says before the SDK does."""
-        if isinstance(item, Exception):
-            return
+        """See what the server says before the SDK does; raises EndOfStream if it is too much."""
         self.heard_at = self._now()
-        match item.message:
-            case JSONRPCResponse(id=id_) as answer:
+        if self._answered(item) is None:
+            self._bound_unasked()
+
+    def _answered(self, item: SessionMessage | Exception) -> str | None:
+        """The method that this answers, None if it is no answer that anybody here waits for.
+
+        Answers to other requests are few; they count as unasked.
+        """
+        match item:
+            case SessionMessage(message=JSONRPCResponse(id=id_) as answer):
                 method = self._raw.pop(_comparable(id_), None)
                 if method is not None:
                     answer.result = {**RAW[method], "_meta": {_UNREAD: answer.result}}
-            case JSONRPCError(id=str() | int() as id_):
-                self._raw.pop(_comparable(id_), None)
+                return method
+            case SessionMessage(message=JSONRPCError(id=str() | int() as id_)):
+                return self._raw.pop(_comparable(id_), None)
+            case _:
+                return None
+
+    def _bound_unasked(self) -> None:
+        """Count what is no answer; with time it is forgotten."""
+        passed_s = self.heard_at - self._unasked_at
+        self._unasked = max(0.0, self._unasked - passed_s * MOST_UNASKED_PER_S) + 1
+        self._unasked_at = self.heard_at
+        if self._unasked > MOST_UNASKED_AT_ONCE:
+            self.end(
+                f"it said more than {MOST_UNASKED_PER_S} things a second unasked, for too long:"
+                " progress, changes, or log messages"
+            )
+            raise anyio.EndOfStream
 
     def said(self, item: SessionMessage) -> None:
         """See what the SDK says before the server does."""
@@ -109,6 +147,11 @@ class Tap:
                     self._repeat_arguments(item, params)
             case JSONRPCNotification(method="notifications/cancelled", params={"requestId": id_}):
                 self._raw.pop(_comparable(id_), None)
+
+    def not_sent(self, item: SessionMessage) -> None:
+        """What was said did not leave."""
+        if isinstance(item.message, JSONRPCRequest):
+            self._raw.pop(_comparable(item.message.id), None)
 
     def _repeat_arguments(self, item: SessionMessage, params: dict[str, Any]) -> None:
         schema = self._schema_of(params["name"])
@@ -167,9 +210,15 @@ class Writing:
         self._tap = tap
 
     async def send(self, item: SessionMessage, /) -> None:
-        """Send a message; raises what the stream does at its end."""
+        """Send a message; at the end of the stream raises what that does, for requests MCPError."""
         self._tap.said(item)
-        await self._stream.send(item)
+        try:
+            await self._stream.send(item)
+        except (anyio.ClosedResourceError, anyio.BrokenResourceError) as error:
+            self._tap.not_sent(item)
+            if isinstance(item.message, JSONRPCRequest):
+                raise MCPError(CONNECTION_CLOSED, "the connection is over", NOT_SENT) from error
+            raise
 
     async def aclose(self) -> None:
         """Close the stream."""

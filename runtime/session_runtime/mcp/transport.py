@@ -54,7 +54,7 @@ def open_line(place: Place, server: McpServer, shown: Shown) -> Line:
         http = HttpTransport(
             server.url, _plain(server.headers), server.connect_timeout_s, server.hard_timeout_s
         )
-        return Line(http, http.fault_in)
+        return Line(http, http.fault_in, skipped=lambda: http.skipped)
     assert server.command is not None
     command = Command(
         place.name,
@@ -67,6 +67,7 @@ def open_line(place: Place, server: McpServer, shown: Shown) -> Line:
     stdio = StdioTransport(command, os.environ, log, shown)
     return Line(
         _logged(stdio, log),
+        stdio.fault_in,
         pid=lambda: stdio.pid,
         skipped=lambda: stdio.skipped.count,
         ended=lambda: stdio.lost.result() if stdio.lost.done() else "",
@@ -81,13 +82,6 @@ async def _logged(stdio: StdioTransport, log: StderrLog) -> AsyncIterator[Stream
             yield streams
     finally:
         await log.aclose()
-
-
-def secrets_of(server: McpServer) -> tuple[str, ...]:
-    """The values that a server is given and that nobody else shall read."""
-    return tuple(
-        value.get_secret_value() for value in (*server.env.values(), *server.headers.values())
-    )
 
 
 def _plain(secret: Mapping[str, SecretStr]) -> dict[str, str]:

@@ -3,7 +3,6 @@
 What looks like a secret of somebody else is masked in ``trace.redact``.
 """
 
-import base64
 import html
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,14 +13,12 @@ from session_runtime.config.by_name import Steps, by_name
 from session_runtime.config.keys import sounds_secret
 from session_runtime.config.models import ModelProfile
 from session_runtime.config.secrets import address_secrets
+from session_runtime.trace.parts import is_compound, parts_of
 from session_runtime.trace.redact import MASK
 
 MIN_SECRET_CHARS: Final = 4
 _MAX_LAYERS: Final = 3
 _LONGEST_ESCAPE: Final = 6
-_HAS_PARTS: Final = re.compile(r"(?:bearer|basic|digest|token|apikey|key)\s|[^=\s]=[^=\s]", re.I)
-_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z-]*\s+")
-_BETWEEN_WORDS: Final = re.compile(r"""[\s;,"'{}\[\]]+""")
 _KINDS: Final = (
     r"%[0-9A-Fa-f]{2}",
     r"\\u[0-9A-Fa-f]{4}|\\x[0-9A-Fa-f]{2}|\\(?s:.)",
@@ -42,8 +39,8 @@ def secrets_of(profile: ModelProfile) -> tuple[str, ...]:
     for name, value in profile.headers.items():
         whole = value.get_secret_value()
         found.add(whole)
-        if sounds_secret(name) or _HAS_PARTS.search(whole):
-            found.update(_parts(whole))
+        if sounds_secret(name) or is_compound(whole):
+            found.update(parts_of(whole))
     return tuple(sorted(secret for secret in found if len(secret) >= MIN_SECRET_CHARS))
 
 
@@ -80,27 +77,6 @@ def _body_secrets(body: Mapping[str, object]) -> Iterable[str]:
 
     by_name(body, (), note, secret=False)
     return found
-
-
-def _parts(value: str) -> Iterable[str]:
-    """Credentials behind a scheme, values of pairs, and user and password where they are encoded."""
-    scheme = _SCHEME.match(value)
-    for word in _BETWEEN_WORDS.split(value[scheme.end() :] if scheme else value):
-        held = word.partition("=")[2]
-        credentials = _decoded(word)
-        yield from (word, word.rstrip("="), held, credentials)
-        for text in (word, held, credentials):
-            if "://" not in text:
-                yield from text.partition(":")
-
-
-def _decoded(word: str) -> str:
-    """What a word in base64 stands for, if it is text."""
-    try:
-        raw = base64.b64decode(word + "=" * (-len(word) % 4), validate=True)
-        return raw.decode("ascii")
-    except ValueError:  # of either
-        return ""
 
 
 def _needles(secret: str) -> Iterable[str]:

@@ -49,10 +49,12 @@ _SCHEME: Final = re.compile(
 )
 _RANDOM: Final = re.compile(r"[0-9=]|[a-z][A-Z]|.{20}")
 _USERINFO: Final = re.compile(r"(://[^/\s:@]{0,256}:)[^/\s@]+@")
-_CHINESE: Final = re.compile(r"((?:密码|口令|密钥|令牌|验证码)[^\n!-~]{0,6}[:=]?\s{0,4})[!-~]{3,}")
+_CHINESE: Final = re.compile(
+    r"((?:密码|口令|密钥|令牌|验证码)[^\n!-~]{0,6}[:=]?\s{0,4})([!-~]{3,})"
+)
 _SPOKEN: Final = re.compile(
     r"(?i)(?<![A-Za-z0-9])((?:password|passcode|passphrase|api key|secret key|access key|token)"
-    r"\s{1,4}(?:is|was|=>)\s{1,4})\S+"
+    r"\s{1,4}(?:is|was|=>)\s{1,4})(\S+)"
 )
 _NAMED: Final = re.compile(
     r"""(?<![A-Za-z0-9_.-])(?:--(?P<flag>[A-Za-z][A-Za-z0-9_-]{1,63})[\s=]{1,4}"""
@@ -62,6 +64,12 @@ _LINE_NAME: Final = re.compile(r"(?i)^(?:proxy-)?authorization$|^(?:set-)?cookie
 _QUOTED: Final = re.compile(r"""(\\*["'])(?s:(?!(?<!\\)\1).)*""")
 _REST_OF_LINE: Final = re.compile(r"[^\r\n]*")
 _BARE: Final = re.compile(r"""[^\s"'&]+""")
+_ABOUT_SECRETS: Final = frozenset(
+    "absent bad denied disabled empty expired false forbidden incorrect invalid malformed mandatory missing"
+    " needed no none not null optional rejected required revoked true unauthorized undefined unknown unset"
+    " wrong".split()
+)
+_PUNCTUATION: Final = ".,;:!?)]}"
 _DIGITS: Final = re.compile(r"^[0-9]{1,12}$")
 
 
@@ -194,8 +202,18 @@ def _without_secrets(text: str) -> str:
     text = _SHAPES.sub(MASK, text)
     text = _SCHEME.sub(_mask_scheme, text)
     text = _USERINFO.sub(rf"\1{MASK}@", text)
-    text = _SPOKEN.sub(rf"\1{MASK}", text)
-    return _CHINESE.sub(rf"\1{MASK}", text)
+    text = _SPOKEN.sub(_mask_spoken, text)
+    return _CHINESE.sub(_mask_spoken, text)
+
+
+def _mask_spoken(found: re.Match[str]) -> str:
+    before, value = found.groups()
+    return found[0] if _is_about_a_secret(value) else f"{before}{MASK}"
+
+
+def _is_about_a_secret(words: str) -> bool:
+    """Whether a text says how it is with a secret, as in "the token is missing", and is none itself."""
+    return words.strip().rstrip(_PUNCTUATION).casefold() in _ABOUT_SECRETS
 
 
 def _mask_scheme(found: re.Match[str]) -> str:
@@ -225,7 +243,10 @@ def _value_after(text: str, start: int, name: str) -> tuple[str, int]:
         return MASK, _container_end(text, start)
     pattern = _REST_OF_LINE if _LINE_NAME.match(name) else _BARE
     bare = pattern.match(text, start)
-    return (str(_mask(name, bare[0])), bare.end()) if bare else ("", start)
+    if bare is None:
+        return "", start
+    kept = bare[0] if _is_about_a_secret(bare[0]) else str(_mask(name, bare[0]))
+    return kept, bare.end()
 
 
 def _container_end(text: str, start: int) -> int:
