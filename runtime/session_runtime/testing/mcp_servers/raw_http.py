@@ -45,6 +45,11 @@ class RawHttp:
         """Its address, the same after it was started again."""
         return f"http://127.0.0.1:{self._port}/mcp"
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether it was started and has ended by itself, as its script can make it."""
+        return self._process is not None and self._process.poll() is not None
+
     def start(self, script: Script | None = None) -> None:
         """Start it at its address, from now on with this script; returns when it listens."""
         self._script = script or self._script
