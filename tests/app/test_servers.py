@@ -78,7 +78,8 @@ async def test_the_status_of_a_server_tells_of_each_of_its_sessions(tmp_path: Pa
         "retry_in_s": None,
         "pid": None,
     }
-    boss = {**session, "name": "boss", "state": "down", "error": "it is broken", "tools": 0}
+    error = "it is broken: session-runtime tools logs a shows what it wrote"
+    boss = {**session, "name": "boss", "state": "down", "error": error, "tools": 0}
     async with site(tmp_path, servers("a", a='group = "g"\n' + BOSS), **answers) as place:
         assert [*place.generation.servers.status()] == [
             {"id": "mcp:a", "name": "a", "group": "g", **session, "credentials": [boss]}

@@ -11,6 +11,7 @@ from session_runtime.config.live import LiveConfig
 from session_runtime.config.receipt import Receipt
 from session_runtime.generation import Generation, GenerationBuilder
 from session_runtime.mcp.base import Listing
+from session_runtime.registry.approvals import Approvals, open_approvals
 from session_runtime.registry.registry import Registry
 from tests.mcp.links import Switchboard
 from tests.support import write_config
@@ -32,6 +33,7 @@ class Site:
     board: Switchboard
     builder: GenerationBuilder
     live: LiveConfig
+    approvals: Approvals
 
     @property
     def generation(self) -> Generation:
@@ -47,15 +49,22 @@ class Site:
 
 
 @asynccontextmanager
-async def site(folder: Path, text: str, **answers: Listing | None) -> AsyncIterator[Site]:
+async def site(
+    folder: Path, text: str, *, state: bool = False, **answers: Listing | None
+) -> AsyncIterator[Site]:
+    """With ``state``, what was approved is kept below the folder."""
     board = Switchboard(answers)
     read = ConfigReader(write_config(folder, text), {})
-    builder = GenerationBuilder(Registry(), bundled_handlers(), open_link=board)
+    approvals = open_approvals(folder / "state") if state else Approvals()
+    builder = GenerationBuilder(
+        Registry(), bundled_handlers(), open_link=board, approvals=approvals
+    )
     live = LiveConfig(read, builder)
     await live.start(read())
     try:
-        yield Site(folder, board, builder, live)
+        yield Site(folder, board, builder, live, approvals)
     finally:
         await live.aclose()
         await builder.generations.aclose()
+        await approvals.aclose()
         assert board.alive == []

@@ -13,6 +13,7 @@ from tests.generation.sites import Site, servers, site
 from tests.mcp.links import definition, listing
 
 WIDER = {"type": "object", "properties": {"all": {"type": "boolean"}}}
+PATH = {"type": "object", "properties": {"path": {}}}
 
 
 def wiping(*, changed: bool = False, destructive: bool = True) -> Listing:
@@ -21,8 +22,13 @@ def wiping(*, changed: bool = False, destructive: bool = True) -> Listing:
 
 
 def approval(place: Site) -> ToolApproval:
-    approvals = place.builder._approvals
-    return ToolApproval(approvals, lambda: place.generation, place.live)
+    return ToolApproval(place.approvals, lambda: place.generation, place.live)
+
+
+def digest_of(place: Site) -> str:
+    """The form in which the one tool waits."""
+    [waiting] = approval(place).status()["waiting"]
+    return str(waiting["digest"])
 
 
 async def lists(place: Site, found: Listing) -> None:
@@ -43,21 +49,78 @@ async def test_a_destructive_tool_that_changed_waits_and_the_others_go_on(tmp_pa
                 "a.wipe",
                 "mcp.servers.a",
                 "it is destructive, and its parameters or its result changed since it was approved:"
-                " look at it, then session-runtime tools approve a.wipe",
+                " session-runtime tools approve a.wipe shows how, and takes it",
             )
         ]
-        waiting = [{"name": "a.wipe", "server": "a", "tool": "wipe"}]
-        assert approval(place).status() == {"waiting": waiting, "drifted": 0}
+        [waiting] = place.generation.servers.waiting
+        told = {"name": "a.wipe", "server": "a", "tool": "wipe", "digest": waiting.seen.digest}
+        assert approval(place).status() == {"waiting": [told], "drifted": 0}
 
 
 @pytest.mark.requirement("RTE-4")
-@pytest.mark.parametrize("wanted", [("a.wipe", None), (None, "a")])
-async def test_once_approved_it_is_there_in_its_new_form(
-    tmp_path: Path, wanted: tuple[str | None, str | None]
+async def test_what_is_to_be_approved_is_shown_beside_what_it_was(tmp_path: Path) -> None:
+    async with site(tmp_path, servers("a"), state=True, a=wiping()) as place:
+        await lists(place, wiping(changed=True, destructive=False))
+    async with site(tmp_path, servers("a"), state=True, a=wiping(changed=True)) as place:
+        shown = approval(place).show("a.wipe")
+        common = {"output": None, "destructive": True}
+        assert shown == {
+            "name": "a.wipe",
+            "forms": [
+                {
+                    "server": "a",
+                    "tool": "wipe",
+                    "digest": digest_of(place),
+                    "before": {"parameters": {"type": "object", "properties": {}}, **common},
+                    "now": {"parameters": WIDER, **common},
+                }
+            ],
+        }
+        with pytest.raises(RequestError, match=r"no tool 'a\.read' waits for an approval"):
+            approval(place).show("a.read")
+
+
+@pytest.mark.requirement("RTE-4")
+async def test_only_the_form_that_was_looked_at_is_approved(tmp_path: Path) -> None:
+    other = definition("wipe", None, PATH, destructive=True)
+    async with site(tmp_path, servers("a"), a=wiping()) as place:
+        await lists(place, wiping(changed=True))
+        looked_at = digest_of(place)
+        await lists(place, listing("read", other))
+        assert digest_of(place) != looked_at
+        with pytest.raises(RequestError, match=f"but in {digest_of(place)}") as raised:
+            await approval(place).approve("a.wipe", looked_at, "ops")
+        assert (raised.value.code, place.tools) == ("request.other_form", ["a.read"])
+        told = await approval(place).approve("a.wipe", digest_of(place), "ops")
+        assert (told["approved"], place.tools) == (["a.wipe"], ["a.read", "a.wipe"])
+        assert place.generation.servers.waiting == ()
+
+
+@pytest.mark.requirement("RTE-4")
+async def test_what_changes_again_while_it_is_approved_is_not_told_to_be_approved(
+    tmp_path: Path,
 ) -> None:
     async with site(tmp_path, servers("a"), a=wiping()) as place:
         await lists(place, wiping(changed=True))
-        told = await approval(place).approve(*wanted, "ops")
+        looked_at = digest_of(place)
+        other = definition("wipe", None, PATH, destructive=True)
+        place.board.last("a").lists(listing("read", other))
+        told = await approval(place).approve("a.wipe", looked_at, "ops")
+        assert (told["approved"], place.tools) == ([], ["a.read"])
+        assert digest_of(place) != looked_at
+
+
+@pytest.mark.requirement("RTE-4")
+@pytest.mark.parametrize("all_of_a_server", [False, True])
+async def test_once_approved_it_is_there_in_its_new_form(
+    tmp_path: Path, all_of_a_server: bool
+) -> None:
+    async with site(tmp_path, servers("a"), a=wiping()) as place:
+        await lists(place, wiping(changed=True))
+        if all_of_a_server:
+            told = await approval(place).approve_all("a", "ops")
+        else:
+            told = await approval(place).approve("a.wipe", digest_of(place), "ops")
         assert (told["approved"], told["receipt"]["verdict"]) == (["a.wipe"], "applied")
         assert place.generation.catalog.lookup("a.wipe").parameters == WIDER
         assert place.generation.catalog.quarantined == ()
@@ -111,17 +174,22 @@ async def test_another_form_of_a_harmless_tool_is_told_in_the_receipt_and_counte
 @pytest.mark.parametrize(
     ("name", "server", "told"),
     [
-        ("a.wip", None, "no tool 'a.wip' waits for an approval; did you mean 'a.wipe'?"),
-        (None, "b", "no tool of the server 'b' waits for an approval; "),
+        ("a.wip", "", "no tool 'a.wip' waits for an approval; did you mean 'a.wipe'?"),
+        ("", "b", "no tool of the server 'b' waits for an approval; "),
     ],
 )
 async def test_what_does_not_wait_cannot_be_approved(
-    tmp_path: Path, name: str | None, server: str | None, told: str
+    tmp_path: Path, name: str, server: str, told: str
 ) -> None:
     async with site(tmp_path, servers("a"), a=wiping()) as place:
         await lists(place, wiping(changed=True))
+        approving = (
+            approval(place).approve(name, digest_of(place), "ops")
+            if name
+            else approval(place).approve_all(server, "ops")
+        )
         with pytest.raises(RequestError) as raised:
-            await approval(place).approve(name, server, "ops")
+            await approving
         assert str(raised.value).startswith(told)
         assert raised.value.code == "request.nothing_to_approve"
 

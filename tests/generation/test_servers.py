@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from session_runtime.app.servers import ListWatch
 from session_runtime.generation.unavailable import unavailable_to
 from session_runtime.types import LOCAL, Identity
 from tests.generation.sites import servers, site
@@ -27,6 +26,27 @@ async def test_a_start_has_the_tools_of_good_servers_and_waits_for_a_stuck_one_n
     assert (receipt.trigger, receipt.verdict) == ("servers", "applied")
     assert receipt.tools == {"added": ("stuck.late",)}
     assert receipt.changes == ()
+
+
+@pytest.mark.requirement("RTE-1")
+@pytest.mark.parametrize("list_changed", [False, True])
+async def test_nothing_waits_behind_an_edit_that_waits_for_a_stuck_server(
+    tmp_path: Path, list_changed: bool
+) -> None:
+    async with site(tmp_path, servers("a"), a=listing("x")) as place:
+        adding = asyncio.create_task(place.edit(servers("a", "stuck", wait_s=600.0)))
+        async with asyncio.timeout(20):
+            await place.board.opens(2)
+            if list_changed:
+                place.board.last("a").lists(listing("y"))
+                after = await place.live.refresh("servers")
+            else:
+                deny = '[access.rules.r]\ndeny = ["a.x"]\n'
+                after = await place.edit(servers("a", "stuck", wait_s=600.0) + deny)
+                assert after.verdict == "applied"
+            assert (await adding).verdict == "applied"
+        assert place.tools == (["a.y"] if list_changed else ["a.x"])
+        assert place.board.alive == ["a", "stuck"]
 
 
 @pytest.mark.requirement("RTE-4")
@@ -130,12 +150,7 @@ async def test_to_try_an_edit_starts_and_connects_to_nothing(tmp_path: Path) -> 
         receipt = await place.live.validate(text.encode())
         assert [link.wanted.name for link in place.board.opened] == ["a"]
         assert (receipt.verdict, dict(receipt.tools)) == ("applied", {})
-        warnings = [str(told) for told in receipt.warnings if str(told).startswith("mcp.")]
-        assert [warning.partition(":")[0] for warning in warnings] == [
-            "mcp.servers.a",
-            "mcp.servers.b",
-        ]
-        assert "nothing is connected to in a trial" in warnings[0]
+        assert [told for told in receipt.warnings if "mcp" in str(told)] == []
         assert place.board.alive == ["a"]
 
 
@@ -145,49 +160,6 @@ async def test_an_edit_that_cannot_be_used_leaves_no_new_connection_open(tmp_pat
         receipt = await place.edit(servers("a", "b") + bad)
         assert receipt.verdict == "rejected"
         assert place.board.alive == ["a"]
-
-
-class Pauses:
-    """Waits that end when the test says so."""
-
-    def __init__(self) -> None:
-        self.asked: list[float] = []
-        self.begun = asyncio.Semaphore(0)
-        self.go = asyncio.Semaphore(0)
-
-    async def __call__(self, seconds: float) -> None:
-        self.asked.append(seconds)
-        self.begun.release()
-        await self.go.acquire()
-
-    async def past(self) -> None:
-        async with asyncio.timeout(20):
-            await self.begun.acquire()
-        self.go.release()
-
-
-@pytest.mark.requirement("RTE-4")
-async def test_many_changes_of_lists_are_few_generations_and_the_last_one_is_in_force(
-    tmp_path: Path,
-) -> None:
-    async with site(tmp_path, servers("a"), a=listing("x")) as place:
-        pauses, link = Pauses(), place.board.last("a")
-        place.builder.lists_changed.clear()
-        watch = ListWatch(place.builder.lists_changed, lambda: place.generation, place.live, pauses)
-        async with watch.running():
-            for number in range(50):
-                link.lists(listing(f"tool{number}"))
-            await pauses.past()
-            async with asyncio.timeout(20):
-                await pauses.begun.acquire()
-            assert (place.generation.number, place.tools) == (2, ["a.tool49"])
-            for number in range(50, 100):
-                link.lists(listing(f"tool{number}"))
-            pauses.go.release()
-            await pauses.past()
-            await pauses.past()
-            assert (place.generation.number, place.tools) == (3, ["a.tool99"])
-        assert pauses.asked[:4] == [0.1, 0.4, 0.1, 0.4]
 
 
 @pytest.mark.requirement("TS-2")

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -105,6 +106,93 @@ def test_a_file_that_cannot_be_read_hinders_the_start(tmp_path: Path, content: s
     with pytest.raises(StartError, match="it cannot be known which tools") as raised:
         open_approvals(tmp_path)
     assert raised.value.code == "start.approvals"
+
+
+@pytest.mark.requirement("RTE-4")
+async def test_one_server_cannot_have_the_tools_of_another_or_its_own_destructive_ones_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(module, "MOST_OF_A_SERVER", 4)
+    approvals = open_approvals(tmp_path)
+    own = Seen("flood", "wipe", "one", True)
+    for number in range(5):
+        others = [Seen("flood", f"t{number}_{each}", "one", False) for each in range(3)]
+        approvals.saw([WIPE, own, *others] if number == 0 else [WIPE, *others])
+    assert caplog.messages == []
+    await approvals.aclose()
+    for each in (approvals, open_approvals(tmp_path)):
+        assert each.judge("s", "wipe", "two", True) == Changed(waits=True)
+        assert each.judge("flood", "wipe", "two", True) == Changed(waits=True)
+        assert each.judge("flood", "t4_0", "two", False) == Changed(waits=False)
+        assert each.judge("flood", "t0_0", "one", False) == New()
+    assert len(ApprovalFile(tmp_path).read()) == 5
+
+
+async def test_more_tools_than_are_remembered_are_told_once_and_destructive_ones_come_first(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(module, "MOST_OF_A_SERVER", 2)
+    approvals = Approvals()
+    tools = [Seen("flood", f"t{number}", "one", number == 9) for number in range(10)]
+    approvals.saw(tools)
+    approvals.saw(tools)
+    assert approvals.judge("flood", "t9", "two", True) == Changed(waits=True)
+    assert approvals.judge("flood", "t1", "two", False) == New()
+    assert caplog.messages == [
+        "server flood has listed more than 2 tools: changes of further ones are not noticed"
+    ]
+
+
+FORM = {"parameters": {"type": "object", "properties": {"\ud800": {}}}, "output": None}
+
+
+@pytest.mark.requirement("RTE-4")
+async def test_the_form_of_a_destructive_tool_can_be_shown_after_a_restart(tmp_path: Path) -> None:
+    approvals = open_approvals(tmp_path)
+    approvals.saw([replace(each, form=FORM) for each in (WIPE, READ)])
+    await approvals.aclose()
+    again = open_approvals(tmp_path)
+    kept = {"parameters": {"type": "object", "properties": {"\ufffd": {}}}, "output": None}
+    assert [forms(again, each) for each in (WIPE, READ)] == [kept, None]
+
+
+async def test_forms_that_are_large_are_known_by_their_digest_alone(tmp_path: Path) -> None:
+    deep: dict[str, object] = {}
+    for _ in range(70):
+        deep = {"a": deep}
+    large = {"parameters": "x" * module.MOST_FORM_CHARS, "output": None}
+    half = {"parameters": "x" * (module.MOST_FORM_CHARS // 2), "output": None}
+    many = [Seen("m", f"t{number:03}", "one", True, half) for number in range(100)]
+    approvals = open_approvals(tmp_path)
+    approvals.saw([Seen("s", "deep", "one", True, deep), Seen("s", "large", "one", True, large)])
+    approvals.saw(many)
+    await approvals.aclose()
+    again = open_approvals(tmp_path)
+    for tool in ("deep", "large"):
+        assert again.judge("s", tool, "two", True) == Changed(waits=True)
+        assert forms(again, Seen("s", tool, "one", True)) is None
+    kept = [each for each in many if forms(again, each) is not None]
+    assert kept == many[: module.MOST_FORMS_CHARS // (module.MOST_FORM_CHARS // 2) - 1]
+
+
+def forms(approvals: Approvals, tool: Seen) -> object:
+    known = approvals.known(tool.server, tool.tool)
+    assert known is not None
+    return known.form
+
+
+async def test_an_approval_acts_and_says_so_where_there_is_no_thread_to_keep_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_thread() -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(module, "Worker", no_thread)
+    approvals = open_approvals(tmp_path)
+    with pytest.raises(TransientError, match="no longer: can't start new thread"):
+        await approvals.approve([WIPE])
+    assert approvals.judge("s", "wipe", "one", True) == Approved()
+    await approvals.aclose()
 
 
 async def test_an_approval_that_could_not_be_kept_acts_and_says_so(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import os
 import signal
 import socket
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
 from session_runtime.app.control import control_socket
@@ -16,12 +16,12 @@ from session_runtime.app.keep import HistoryKeeper
 from session_runtime.app.last_good import last_good as read_last_good
 from session_runtime.app.logs import set_up_logging
 from session_runtime.app.notify import ServiceManager
-from session_runtime.app.open_files import allow_open_files, most_connections
+from session_runtime.app.open_files import allow_open_files, expected_load, most_connections
 from session_runtime.app.reader import ConfigReader
 from session_runtime.app.runtime import Runtime, open_runtime
 from session_runtime.app.signals import Signals, listening
 from session_runtime.config.durable import make_folder
-from session_runtime.config.history import FOLDER, History
+from session_runtime.config.history import FOLDER, History, Kept
 from session_runtime.config.receipt import Receipt
 from session_runtime.config.snapshot import ConfigSnapshot
 from session_runtime.errors import ConfigError, StartError
@@ -35,6 +35,7 @@ from session_runtime.types import NOTHING
 EXIT_STOPPED = 0
 EXIT_FORCED = 1
 LAST_GRACE_S = 1.0
+_LOADING = ("runtime.max_concurrent_asks", "http.mcp")
 _log = logging.getLogger(__name__)
 
 
@@ -72,7 +73,7 @@ def _run(read: ConfigReader, snapshot: ConfigSnapshot, fault: ConfigError | None
         _log.error(
             "started with the last good configuration, as the file cannot be used: %s", fault
         )
-    allow_open_files(settings.runtime.max_concurrent_asks)
+    allow_open_files(*expected_load(settings))
     with locked(settings.runtime.state_dir), _no_collection():
         return asyncio.run(_serve(read, snapshot, broken=fault is not None))
 
@@ -94,17 +95,46 @@ async def _serve(read: ConfigReader, snapshot: ConfigSnapshot, *, broken: bool) 
             bound(settings.http.host, settings.http.port) as port,
             control_socket(settings.runtime.state_dir) as control,
         ):
-            async with _opened(read, snapshot, manager) as runtime:
-                if broken:  # its receipt tells what is wrong, and that the file is not in force
-                    await runtime.live.reload("start")
-                gc.collect()
-                gc.freeze()  # what a generation holds lives long: keep the collector off it
-                gc.enable()
-                await _serve_until(runtime, (port, control), signals, manager)
+            async with AsyncExitStack() as stack:
+                with suppress(_StoppedError):
+                    async with _unless(signals.stop):
+                        opening = _opened(read, snapshot, manager)
+                        runtime = await stack.enter_async_context(opening)
+                        if broken:  # its receipt tells what is wrong, and what is in force
+                            await runtime.live.reload("start")
+                    gc.collect()
+                    gc.freeze()  # what a generation holds lives long: keep the collector off it
+                    gc.enable()
+                    await _serve_until(runtime, (port, control), signals, manager)
         code = EXIT_FORCED if signals.force.is_set() else EXIT_STOPPED
         _log.info("stopped%s", " by force" if signals.force.is_set() else "")
         await _leave_if_stuck(code)
     return code
+
+
+class _StoppedError(Exception):
+    """A signal to stop came before there was anything to be stopped."""
+
+
+@asynccontextmanager
+async def _unless(stop: asyncio.Event) -> AsyncIterator[None]:
+    """Give the block up once ``stop`` is set, and raise _StoppedError then."""
+    try:
+        async with asyncio.timeout(None) as limit:
+            giving_up = asyncio.create_task(_give_up(limit, stop), name="stop while starting")
+            try:
+                yield
+            finally:
+                giving_up.cancel()
+    except TimeoutError as error:
+        if limit.expired():
+            raise _StoppedError from error
+        raise
+
+
+async def _give_up(limit: asyncio.Timeout, stop: asyncio.Event) -> None:
+    await stop.wait()
+    limit.reschedule(asyncio.get_running_loop().time())
 
 
 @asynccontextmanager
@@ -114,7 +144,7 @@ async def _opened(
     """A runtime whose good configurations are kept, and whose receipts the service manager is told."""
     keeper = HistoryKeeper(History(snapshot.settings.runtime.state_dir / FOLDER))
 
-    def acted(snapshot: ConfigSnapshot, receipt: Receipt) -> asyncio.Future[int | None] | None:
+    def acted(snapshot: ConfigSnapshot, receipt: Receipt) -> asyncio.Future[Kept | None] | None:
         _act_now(snapshot, receipt)
         return keeper.keep(snapshot, receipt)
 
@@ -131,8 +161,8 @@ async def _opened(
 def _act_now(snapshot: ConfigSnapshot, receipt: Receipt) -> None:
     """Do what an edit changes at once (CFG-6), as far as this process is concerned."""
     set_up_logging(snapshot.settings.log)
-    if any(change.key == "runtime.max_concurrent_asks" for change in receipt.changes):
-        allow_open_files(snapshot.settings.runtime.max_concurrent_asks)
+    if any(change.key in _LOADING for change in receipt.changes):
+        allow_open_files(*expected_load(snapshot.settings))
 
 
 async def _leave_if_stuck(code: int) -> None:
@@ -159,7 +189,7 @@ async def _serve_until(
     limits = HttpLimits(runtime.generation.settings.http.max_body_bytes)
 
     def most() -> int:
-        return most_connections(runtime.generation.settings.runtime.max_concurrent_asks)
+        return most_connections(*expected_load(runtime.generation.settings))
 
     bounds = ConnectionBounds(most)
     mcp = McpEndpoint(runtime.callers)

@@ -4,6 +4,8 @@ How a connection is kept is decided in ``mcp``, when anything else comes into fo
 """
 
 import asyncio
+import logging
+import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
@@ -18,17 +20,23 @@ from session_runtime.spelling import hint
 from session_runtime.threads import in_thread
 
 PAUSE_S: Final = 0.5
+LONGEST_PAUSE_S: Final = 10.0
+QUIET_S: Final = 30.0
 GATHER_S: Final = 0.1
 WAIT_S: Final = 20.0
 MOST_LOG_BYTES: Final = 256 * 1024
 
 Pause = Callable[[float], Any]
 
+_log: Final = logging.getLogger(__name__)
+
 
 class ListWatch:
     """Puts other lists of servers into force: soon, but not more often than once in PAUSE_S (RTE-4).
 
-    ``changed`` is set at each change, ``current`` gives the generation in force, ``pause`` waits.
+    While lists go on changing it waits twice as long after each time, up to LONGEST_PAUSE_S; after QUIET_S
+    without a change it begins anew. What fails is tried again. ``changed`` is set at each change, ``current``
+    gives the generation in force, ``pause`` waits, ``clock`` counts seconds.
     """
 
     def __init__(
@@ -37,11 +45,13 @@ class ListWatch:
         current: Callable[[], Generation],
         live: LiveConfig,
         pause: Pause = asyncio.sleep,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._changed = changed
         self._current = current
         self._live = live
         self._pause = pause
+        self._clock = clock
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -54,13 +64,26 @@ class ListWatch:
             await asyncio.wait((task,))
 
     async def _watch(self) -> None:
+        pause_s, quiet_at = PAUSE_S, self._clock()
         while True:
             await self._changed.wait()
+            pause_s = PAUSE_S if self._clock() >= quiet_at else min(2 * pause_s, LONGEST_PAUSE_S)
             await self._pause(GATHER_S)
             self._changed.clear()
-            if self._current().servers.outdated:
-                await self._live.refresh("servers")
-            await self._pause(PAUSE_S - GATHER_S)
+            if not await self._put_in_force():
+                self._changed.set()
+            quiet_at = self._clock() + QUIET_S
+            await self._pause(pause_s - GATHER_S)
+
+    async def _put_in_force(self) -> bool:
+        """Whether what the servers list now is in force, or did not differ."""
+        if not self._current().servers.outdated:
+            return True
+        try:
+            return (await self._live.refresh("servers")).good
+        except Exception:  # noqa: BLE001 - nobody else would look at lists any more
+            _log.exception("the new lists of servers could not be put into force")
+            return False
 
 
 class ServerControl:
@@ -73,6 +96,11 @@ class ServerControl:
     async def log(self, name: str, lines: int) -> list[dict[str, Any]]:
         """The last lines that the commands of a server wrote to their standard error, by session."""
         sessions = self._sessions(name)
+        if any(session.wanted.settings.url is not None for session in sessions.values()):
+            raise RequestError(
+                f"the server {name} has a url: what it logs stays where it runs; its state and last error"
+                " are in session-runtime status"
+            )
         return [
             {
                 "credential": credential or None,
@@ -103,7 +131,7 @@ class ServerControl:
     def _sessions(self, name: str) -> Mapping[str, Session]:
         servers = self._current().servers
         if name not in servers.names:
-            way_out = hint(name, servers.names) or "GET /v1/status lists all"
+            way_out = hint(name, servers.names) or "session-runtime status lists all"
             raise RequestError(
                 f"there is no server {name[:100]!r}; {way_out}", code="request.unknown_server"
             )
@@ -129,7 +157,7 @@ async def _at_most(seconds: float, work: Sequence[Coroutine[None, None, None]]) 
 
 
 def _tail(path: Path, lines: int) -> list[str]:
-    """The last lines of a log; none if there is no file."""
+    """The last lines of a log, so many at most; none if there is no file."""
     try:
         with path.open("rb") as file:
             start = max(0, path.stat().st_size - MOST_LOG_BYTES)
@@ -137,4 +165,5 @@ def _tail(path: Path, lines: int) -> list[str]:
             found = file.read(MOST_LOG_BYTES).decode("utf-8", "replace").splitlines()
     except FileNotFoundError:
         return []
-    return found[1 if start else 0 :][-lines:]
+    whole = found[1 if start else 0 :]
+    return whole[max(0, len(whole) - lines) :]

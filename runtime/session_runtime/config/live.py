@@ -12,6 +12,7 @@ from functools import partial
 from typing import Final, Literal, Protocol, TypeVar
 
 from session_runtime.config.changes import Change, changes
+from session_runtime.config.history import Kept
 from session_runtime.config.load import ConfigSnapshot
 from session_runtime.config.receipt import Receipt, Receipts, Trigger, Verdict
 from session_runtime.config.restart import held_back
@@ -24,7 +25,7 @@ _log: Final = logging.getLogger(__name__)
 
 Touched = frozenset[str] | None
 
-Acted = Callable[[ConfigSnapshot, Receipt], asyncio.Future[int | None] | None]
+Acted = Callable[[ConfigSnapshot, Receipt], asyncio.Future[Kept | None] | None]
 
 Purpose = Literal["reload", "trial", "refresh"]
 """A ``trial`` is never committed: no command is started for it and no server connected to. A ``refresh``
@@ -66,11 +67,16 @@ class Builder(Protocol[P]):
     """Builds from a snapshot; ``prepare`` raises ConfigError and leaves nothing open when it does."""
 
     async def prepare(
-        self, snapshot: ConfigSnapshot, touched: Touched = None, purpose: Purpose = "reload"
+        self,
+        snapshot: ConfigSnapshot,
+        touched: Touched = None,
+        purpose: Purpose = "reload",
+        hurry: asyncio.Event | None = None,
     ) -> P:
         """Open and check everything that the snapshot asks for.
 
-        Below the folders of tools only ``touched`` paths can differ from what is in force; None: any.
+        Below the folders of tools only ``touched`` paths can differ from what is in force; None: any. Once
+        ``hurry`` is set it waits no longer for what can join later.
         """
 
 
@@ -124,6 +130,7 @@ class LiveConfig:
         self._next: asyncio.Task[Receipt] | None = None
         self._refresh: asyncio.Task[Receipt] | None = None
         self._under_way: set[asyncio.Task[Receipt]] = set()
+        self._hurry = asyncio.Event()
         self._now_in_force: _InForce | None = None
         self._touched: Touched = frozenset()
         self._attempts = 0
@@ -167,6 +174,7 @@ class LiveConfig:
         self._touched = _both(self._touched, touched)
         if self._next is None:
             self._next = self._begin_task(self._in_its_turn(trigger), "reload")
+            self._hurry.set()
         return await asyncio.shield(self._next)
 
     async def refresh(self, trigger: Trigger) -> Receipt:
@@ -177,6 +185,7 @@ class LiveConfig:
         """
         if self._refresh is None:
             self._refresh = self._begin_task(self._refresh_in_its_turn(trigger), "refresh")
+            self._hurry.set()
         return await asyncio.shield(self._refresh)
 
     async def aclose(self) -> None:
@@ -206,6 +215,7 @@ class LiveConfig:
     async def _in_its_turn(self, trigger: Trigger) -> Receipt:
         async with self._in_turn:
             self._next = None
+            self._take_time()
             touched, self._touched = self._touched, frozenset()
             attempt = self._begin(trigger)
             try:
@@ -221,9 +231,12 @@ class LiveConfig:
     async def _refresh_in_its_turn(self, trigger: Trigger) -> Receipt:
         async with self._in_turn:
             self._refresh = None
+            self._take_time()
             attempt, now = self._begin(trigger), self._in_force
             try:
-                prepared = await self._builder.prepare(now.snapshot, frozenset(), "refresh")
+                prepared = await self._builder.prepare(
+                    now.snapshot, frozenset(), "refresh", self._hurry
+                )
             except Exception as error:  # noqa: BLE001 - every attempt leaves a receipt (REL-3)
                 return self._note(self._refusal(attempt, error))
             if prepared.news.same:
@@ -240,6 +253,12 @@ class LiveConfig:
         task.add_done_callback(self._under_way.discard)
         return task
 
+    def _take_time(self) -> None:
+        """Let the attempt that begins wait for others until another one waits for it."""
+        self._hurry = asyncio.Event()
+        if self._next is not None or self._refresh is not None:
+            self._hurry.set()
+
     def _begin(self, trigger: Trigger) -> _Attempt:
         self._attempts += 1
         return _Attempt(self._attempts, trigger, time.time(), time.perf_counter())
@@ -251,7 +270,7 @@ class LiveConfig:
         running = self._in_force.snapshot
         read = partial(self._read, text, must_exist=running.path is not None)
         snapshot, waiting = held_back(running, await in_thread("read configuration", read))
-        prepared = await self._builder.prepare(snapshot, touched, purpose)
+        prepared = await self._builder.prepare(snapshot, touched, purpose, self._hurry)
         return snapshot, waiting, prepared
 
     def _commit(
@@ -268,12 +287,12 @@ class LiveConfig:
             kept.add_done_callback(partial(self._kept_as, receipt.id))
         return receipt
 
-    def _kept_as(self, number: int, kept: asyncio.Future[int | None]) -> None:
+    def _kept_as(self, number: int, kept: asyncio.Future[Kept | None]) -> None:
         if kept.cancelled() or kept.exception() is not None:
             return
         entry = kept.result()
         if entry is not None:
-            self.receipts.kept_as(number, entry)
+            self.receipts.kept_as(number, entry.number, entry.oldest)
 
     def _put_in_force(
         self,

@@ -107,13 +107,22 @@ class GenerationBuilder:
         return self._servers.changed
 
     async def prepare(
-        self, snapshot: ConfigSnapshot, touched: Touched = None, purpose: Purpose = "reload"
+        self,
+        snapshot: ConfigSnapshot,
+        touched: Touched = None,
+        purpose: Purpose = "reload",
+        hurry: asyncio.Event | None = None,
     ) -> PreparedGeneration:
-        """Open and check everything; raises ConfigError and leaves nothing open when it does."""
+        """Open and check everything; raises ConfigError and leaves nothing open when it does.
+
+        It waits for servers that are new, until ``hurry`` is set.
+        """
         before = self._in_force
         async with AsyncExitStack() as undo:
             try:
-                generation, found = await self._build(snapshot, before, touched, purpose, undo)
+                generation, found = await self._build(
+                    snapshot, before, touched, purpose, hurry or asyncio.Event(), undo
+                )
             except ConfigError as error:
                 raise ConfigError(snapshot.located(error.problems)) from error
             undo.pop_all()
@@ -147,6 +156,7 @@ class GenerationBuilder:
         before: PreparedGeneration | None,
         touched: Touched,
         purpose: Purpose,
+        hurry: asyncio.Event,
         undo: AsyncExitStack,
     ) -> tuple[Generation, Scan]:
         settings, running = snapshot.settings, before.generation if before else None
@@ -165,7 +175,8 @@ class GenerationBuilder:
         open_handlers = partial(_open_handlers, found, running.handlers if running else None)
         source = await self._sources.acquire(source_key, open_handlers)
         undo.push_async_callback(self._sources.release, source_key)
-        servers = await _settled(snapshot, held, running, found, self._approvals)
+        await _settled(held, settings.mcp.wait_s, hurry)
+        servers = await _servers(snapshot, held, running, found, self._approvals)
         catalog = await _catalog(found, source, servers, running)
         derived = await self._derive(snapshot, catalog, before)
         opened, model_keys = await self._open_profiles(snapshot, derived, undo)
@@ -237,6 +248,10 @@ class GenerationBuilder:
         self._in_force = prepared
         self._registry.retain(generation.catalog)
         self._approvals.saw(generation.servers.seen())
+        if (
+            generation.servers.outdated
+        ):  # a list came while it was prepared, when nobody looked at it
+            self._servers.changed.set()
         _tell(generation, told)
         return number
 
@@ -283,15 +298,30 @@ def _tell(generation: Generation, told: frozenset[object]) -> None:
             _log.error("tool %s %s: %s: %s", bad.name, fate, bad.place, bad.reason)
 
 
-async def _settled(
+async def _settled(held: Held, wait_s: float, hurry: asyncio.Event) -> None:
+    """Wait for servers that are new, but not for long, and not while somebody waits for this (RTE-1)."""
+    if not held.new:
+        return
+    waits = [
+        asyncio.create_task(held.settled(wait_s), name="wait for servers"),
+        asyncio.create_task(hurry.wait(), name="wait for who waits"),
+    ]
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()
+        await asyncio.gather(*waits, return_exceptions=True)
+
+
+async def _servers(
     snapshot: ConfigSnapshot,
     held: Held,
     running: Generation | None,
     found: Scan,
     approvals: Approvals,
 ) -> Servers:
-    """Wait for servers that are new, but not for long, and name the tools of all (RTE-1)."""
-    await held.settled(snapshot.settings.mcp.wait_s)
+    """Name the tools of all servers, as far as they are listed now (RTE-3)."""
     own = (*(tool.spec.name for tool in found.tools), *(bad.name for bad in found.quarantined))
     taken = dict.fromkeys(own, SOURCE_ID)
     before = running.servers if running else Servers()

@@ -36,6 +36,7 @@ def _essence(generation: Generation) -> tuple[object, ...]:
         generation.held_toolbox,
         generation.servers.held,
         generation.servers.ways,
+        generation.servers.waiting,
         generation.catalog.quarantined,
         generation.warnings,
     )

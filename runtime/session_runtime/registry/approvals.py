@@ -1,13 +1,18 @@
-"""Remembers in which form each tool of a server was first seen, and which later forms were approved (RTE-4).
+"""Remembers of each tool of a server the form in which it may be used (RTE-4).
+
+That is the form in which it was first seen, in which a harmless one was seen last, or which was approved.
 
 What becomes of a tool that waits for an approval is decided where tools are named, in ``mcp/naming``.
 """
 
 import asyncio
+import hashlib
+import json
 import logging
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -18,7 +23,13 @@ from session_runtime.types import JsonObject
 from session_runtime.wire import strict_json, to_bytes
 
 FILE: Final = "approvals.json"
-MAX_SEEN: Final = 100_000
+MOST_OF_A_SERVER: Final = 20_000
+"""Tools of one server that are known: twice as many as a list may hold."""
+
+MOST_FORM_CHARS: Final = 16_384
+MOST_FORMS_CHARS: Final = 262_144
+"""How much of one form, and of all forms of a server, is kept to be shown; digests are kept of all."""
+
 LAST_WRITE_S: Final = 5.0
 
 _VERSION: Final = 1
@@ -27,12 +38,22 @@ _log: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A tool as a server lists it, by the server's name for it; ``schema`` is the digest of its schemas."""
+    """A tool as a server lists it, by the server's name for it; ``schema`` is the digest of its schemas.
+
+    ``form`` are those schemas, to be shown to an operator; None if they were not kept.
+    """
 
     server: str
     tool: str
     schema: str
     destructive: bool
+    form: JsonObject | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def digest(self) -> str:
+        """Stands for all that an approval is about, in 16 hexadecimal digits."""
+        text = json.dumps([self.schema, self.destructive])
+        return hashlib.blake2b(text.encode("ascii"), digest_size=8).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +74,8 @@ class Changed:
 
 
 Verdict = New | Approved | Changed
-_Known = Mapping[tuple[str, str], Seen]
+_Key = tuple[str, str]
+_Known = Mapping[_Key, Seen]
 
 
 class Approvals:
@@ -64,19 +86,25 @@ class Approvals:
 
     def __init__(self, file: "ApprovalFile | None" = None, known: _Known | None = None) -> None:
         self._file = file
-        self._known: dict[tuple[str, str], Seen] = dict(known or {})
+        self._known: dict[str, dict[str, Seen]] = {}
         self._drifted = 0
+        self._full: set[str] = set()
         self._worker: Worker | None = None
         self._last: asyncio.Future[None] | None = None
+        self._change((known or {}).values(), ())
 
     @property
     def drifted(self) -> int:
         """How often a tool that may change by itself was seen with other schemas."""
         return self._drifted
 
+    def known(self, server: str, tool: str) -> Seen | None:
+        """In which form a tool may be used; None if it was never seen."""
+        return self._known.get(server, {}).get(tool)
+
     def judge(self, server: str, tool: str, schema: str, destructive: bool) -> Verdict:
         """Compare a tool with how it is known; pure."""
-        known = self._known.get((server, tool))
+        known = self.known(server, tool)
         if known is None:
             return New()
         if known.schema == schema:
@@ -84,32 +112,33 @@ class Approvals:
         return Changed(waits=destructive or known.destructive)
 
     def saw(self, tools: Iterable[Seen]) -> None:
-        """Remember tools that came into force; those that wait for an approval stay as they are known."""
-        news: dict[tuple[str, str], Seen] = {}
+        """Remember what servers list in a generation that came into force; raises nothing.
+
+        ``tools`` are all of each server that is named. Those that wait for an approval stay as they were.
+        """
+        listed: dict[str, dict[str, Seen]] = {}
         for tool in tools:
-            match self.judge(tool.server, tool.tool, tool.schema, tool.destructive):
-                case New() if len(self._known) + len(news) < MAX_SEEN:
-                    news[tool.server, tool.tool] = tool
-                case Changed(waits=False):
-                    self._drifted += 1
-                    news[tool.server, tool.tool] = tool
-                case Approved() if tool.destructive and not self._is_destructive(tool):
-                    news[tool.server, tool.tool] = tool
-                case _:
-                    pass
+            listed.setdefault(tool.server, {})[tool.tool] = tool
+        news: list[Seen] = []
+        gone: list[_Key] = []
+        for server, of_server in listed.items():
+            changed = [tool for tool in of_server.values() if self._differs(tool)]
+            left, out = self._fit(server, changed, of_server)
+            news += left
+            gone += out
         if news:
-            self._remember(news)
-            self._keep(news).add_done_callback(_tell_trouble)
+            self._change(news, gone)
+            self._keep(news, gone).add_done_callback(_tell_trouble)
 
     async def approve(self, tools: Iterable[Seen]) -> None:
-        """Take tools as they are now.
+        """Take tools in exactly these forms.
 
         Raises TransientError (``approvals.not_kept``) if that acts, but a restart would forget it.
         """
-        news = {(tool.server, tool.tool): tool for tool in tools}
-        self._remember(news)
+        news = [*tools]
+        self._change(news, ())
         try:
-            await self._keep(news)
+            await self._keep(news, ())
         except OSError as error:
             raise TransientError(
                 f"approved as long as this process runs, but no longer: {error}",
@@ -123,21 +152,70 @@ class Approvals:
         if self._last is not None:
             await asyncio.wait([self._last], timeout=LAST_WRITE_S)
 
-    def _is_destructive(self, tool: Seen) -> bool:
-        known = self._known.get((tool.server, tool.tool))
-        return known is not None and known.destructive
+    def _differs(self, tool: Seen) -> bool:
+        """Whether to remember a tool as it is; counts one that changed by itself."""
+        match self.judge(tool.server, tool.tool, tool.schema, tool.destructive):
+            case New():
+                return True
+            case Changed(waits=waits):
+                self._drifted += not waits
+                return not waits
+            case Approved():
+                known = self.known(tool.server, tool.tool)
+                if known is None or not tool.destructive:
+                    return False
+                return not known.destructive or (known.form is None and tool.form is not None)
 
-    def _remember(self, news: Mapping[tuple[str, str], Seen]) -> None:
-        self._known = {**self._known, **news}  # another thread may be reading the old one
+    def _fit(
+        self, server: str, changed: Sequence[Seen], listed: Collection[str]
+    ) -> tuple[list[Seen], list[_Key]]:
+        """What of ``changed`` there is room for, destructive ones first, and what goes for that.
 
-    def _keep(self, news: Mapping[tuple[str, str], Seen]) -> "asyncio.Future[None]":
+        Only harmless tools that are not listed any more go: whoever forgot a destructive one would trust it
+        anew in any form.
+        """
+        known = self._known.get(server, {})
+        new = [tool for tool in changed if tool.tool not in known]
+        room = MOST_OF_A_SERVER - len(known)
+        gone: list[str] = []
+        if len(new) > room:
+            idle = (name for name, of in known.items() if name not in listed and not of.destructive)
+            gone = [*islice(idle, len(new) - room)]
+            room = max(0, room + len(gone))
+        if len(new) > room and server not in self._full:
+            self._full.add(server)
+            _log.warning(
+                "server %s has listed more than %d tools: changes of further ones are not noticed",
+                server,
+                MOST_OF_A_SERVER,
+            )
+        fitting = sorted(new, key=_harmless)[:room]
+        others = [tool for tool in changed if tool.tool in known]
+        return [*others, *fitting], [(server, name) for name in gone]
+
+    def _change(self, news: Collection[Seen], gone: Collection[_Key]) -> None:
+        """Replace what is known; another thread may be reading the old one."""
+        touched = {seen.server for seen in news} | {server for server, _ in gone}
+        known = {server: dict(self._known.get(server, {})) for server in touched}
+        for server, tool in gone:
+            del known[server][tool]
+        for seen in news:
+            known[seen.server][seen.tool] = _kept(seen)
+        self._known = {**self._known, **known}
+
+    def _keep(self, news: Sequence[Seen], gone: Sequence[_Key]) -> "asyncio.Future[None]":
+        """Have it written; the future has an OSError if that fails."""
+        written: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         if self._file is None:
-            done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            done.set_result(None)
-            return done
-        if self._worker is None:
-            self._worker = Worker()
-        self._last = self._worker.run("keep approvals", partial(self._file.add, news))
+            written.set_result(None)
+            return written
+        try:
+            if self._worker is None:
+                self._worker = Worker()
+        except RuntimeError as error:  # the system gives no thread
+            written.set_exception(OSError(str(error)))
+            return written
+        self._last = self._worker.run("keep approvals", partial(self._file.add, news, gone))
         return self._last
 
 
@@ -155,15 +233,18 @@ class ApprovalFile:
             return {}
         return _read(strict_json(content.decode()))
 
-    def add(self, news: Mapping[tuple[str, str], Seen]) -> None:
-        """Add to it in one step; raises OSError with nothing changed."""
+    def add(self, news: Iterable[Seen], gone: Iterable[_Key] = ()) -> None:
+        """Take ``gone`` out and add ``news``, in one step; raises OSError with nothing changed."""
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with own_folder(self._path.parent) as folder:
             try:
                 known = self.read()
             except ValueError as error:
                 raise OSError(f"{self._path}: {error}") from error
-            replace_file(folder, FILE, to_bytes(_to_json({**known, **news})) + b"\n")
+            for key in gone:
+                known.pop(key, None)
+            known |= {(seen.server, seen.tool): seen for seen in news}
+            replace_file(folder, FILE, to_bytes(_to_json(known)) + b"\n")
 
 
 def open_approvals(state_dir: Path) -> Approvals:
@@ -189,13 +270,26 @@ def _tell_trouble(written: "asyncio.Future[None]") -> None:
         )
 
 
+def _harmless(seen: Seen) -> bool:
+    return not seen.destructive
+
+
+def _kept(seen: Seen) -> Seen:
+    """Only the next form of a destructive tool is compared by somebody with this one."""
+    return seen if seen.destructive or seen.form is None else replace(seen, form=None)
+
+
 def _to_json(known: _Known) -> JsonObject:
     servers: dict[str, dict[str, JsonObject]] = {}
+    room: dict[str, int] = {}
     for seen in sorted(known.values(), key=lambda each: (each.server, each.tool)):
-        servers.setdefault(seen.server, {})[seen.tool] = {
-            "schema": seen.schema,
-            "destructive": seen.destructive,
-        }
+        entry: dict[str, object] = {"schema": seen.schema, "destructive": seen.destructive}
+        text = "" if seen.form is None else to_bytes(seen.form).decode()
+        left = room.setdefault(seen.server, MOST_FORMS_CHARS)
+        if text and len(text) <= min(MOST_FORM_CHARS, left):
+            entry["form"] = text  # as text, so that its depth is none of the file's
+            room[seen.server] -= len(text)
+        servers.setdefault(seen.server, {})[seen.tool] = entry
     return {"version": _VERSION, "servers": servers}
 
 
@@ -221,6 +315,17 @@ def _table(value: object) -> dict[str, object]:
 
 def _seen(server: str, tool: str, said: object) -> Seen:
     match said:
-        case {"schema": str(schema), "destructive": bool(destructive)}:
-            return Seen(server, tool, schema, destructive)
+        case {"schema": str(schema), "destructive": bool(destructive), **others}:
+            return Seen(server, tool, schema, destructive, _form(others.get("form")))
     raise ValueError(f"what it says of tool {tool[:80]!r} of server {server[:80]!r} cannot be read")
+
+
+def _form(text: object) -> JsonObject | None:
+    """The schemas that were kept with an entry; None if there are none that can be shown."""
+    if not isinstance(text, str) or len(text) > MOST_FORM_CHARS:
+        return None
+    try:
+        form = strict_json(text)
+    except ValueError:
+        return None
+    return form if isinstance(form, dict) else None
