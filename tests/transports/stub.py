@@ -128,15 +128,31 @@ class StubServers:
 
 
 class StubApproval:
-    """One tool, ``a.b`` of the server ``a``, waits; notes who approved what."""
+    """One tool, ``a.b`` of the server ``a``, waits in the form ``f0``; notes who approved what."""
 
     def __init__(self) -> None:
-        self.done: list[tuple[str | None, str | None, str]] = []
+        self.done: list[tuple[str, ...]] = []
 
-    async def approve(self, name: str | None, server: str | None, by: str) -> Mapping[str, Any]:
-        if (name, server) not in (("a.b", None), (None, "a")):
+    def show(self, name: str) -> Mapping[str, Any]:
+        self._check(name, "a.b")
+        return {"name": name, "forms": []}
+
+    async def approve(self, name: str, digest: str, by: str) -> Mapping[str, Any]:
+        self._check(name, "a.b")
+        if digest != "f0":
+            raise RequestError("it waits in another form", code="request.other_form")
+        return self._note(name, digest, by)
+
+    async def approve_all(self, server: str, by: str) -> Mapping[str, Any]:
+        self._check(server, "a")
+        return self._note(server, by)
+
+    def _check(self, name: str, there: str) -> None:
+        if name != there:
             raise RequestError("nothing waits", code="request.nothing_to_approve")
-        self.done.append((name, server, by))
+
+    def _note(self, *what: str) -> Mapping[str, Any]:
+        self.done.append(what)
         return {"approved": ["a.b"], "receipt": {}}
 
 

@@ -66,7 +66,7 @@ async def test_a_caller_is_waited_with_as_long_as_its_ask_runs() -> None:
 
 
 async def test_more_connections_than_there_may_be_are_told_to_come_back() -> None:
-    bounds = ConnectionBounds(most=lambda: 2)
+    bounds = ConnectionBounds(most=lambda: 2, for_probes=0)
     async with serving(bounds=bounds) as served, served.connected() as (reader, writer):
         async with served.connected() as (other, asking):
             asking.write(head(served.port, target="GET /healthz"))
@@ -83,6 +83,72 @@ async def test_more_connections_than_there_may_be_are_told_to_come_back() -> Non
         "retryable": True,
         "retry_after_s": 1.0,
     }
+
+
+PROBES = ("GET /healthz", "GET /readyz?x=1", "GET /metrics")
+
+
+async def test_where_all_connections_are_taken_probes_are_answered_and_nothing_else() -> None:
+    bounds = ConnectionBounds(most=lambda: 1, for_probes=1)
+    async with serving(bounds=bounds) as served, served.connected():
+        async with served.connected() as (reader, writer), served.connected() as (third, _):
+            assert b"503" in await third.readline()
+            writer.write(b"".join(head(served.port, target=each) for each in PROBES[:2]))
+            assert [(await read_answer(reader))[0] for _ in PROBES[:2]] == [200, 200]
+            fields = ("content-type: application/json", f"content-length: {len(BODY)}")
+            writer.write(head(served.port, *fields) + BODY)
+            status, answer = await read_answer(reader)
+            rest = await reader.read()
+    assert (status, rest) == (503, b"")
+    assert answer["error"] == {
+        "code": "busy.connections",
+        "message": "1 connections are open, no more are taken: try again",
+        "retryable": True,
+        "retry_after_s": 1.0,
+    }
+
+
+async def test_metrics_can_be_read_where_all_connections_are_taken() -> None:
+    bounds = ConnectionBounds(most=lambda: 0, for_probes=1)
+    async with serving(bounds=bounds) as served:
+        assert (await served.client.get("/metrics")).text == "up 1\n"
+
+
+async def test_a_connection_for_probes_is_one_like_any_other_once_there_is_room() -> None:
+    bounds = ConnectionBounds(most=lambda: 1, for_probes=1)
+    async with serving(bounds=bounds) as served:
+        async with served.connected() as (first, leaving):
+            async with served.connected() as (reader, writer):
+                leaving.write(head(served.port, "connection: close", target="GET /healthz"))
+                await first.read()
+                fields = ("content-type: application/json", f"content-length: {len(BODY)}")
+                writer.write(head(served.port, *fields) + BODY)
+                assert (await read_answer(reader))[0] == 200
+
+
+async def trickle(writer: asyncio.StreamWriter, for_s: float) -> None:
+    """Send a body that does not end, a little at a time."""
+    end = asyncio.get_running_loop().time() + for_s
+    while asyncio.get_running_loop().time() < end:
+        writer.write(b"5\r\nhello\r\n")
+        await writer.drain()
+        await asyncio.sleep(0.001)
+
+
+async def test_a_body_that_was_answered_before_its_end_may_go_on_to_arrive() -> None:
+    async with serving(bounds=HASTY) as served, served.connected() as (reader, writer):
+        writer.write(head(served.port, *CHUNKED, target="GET /healthz"))
+        await trickle(writer, 4 * HASTY.head_s)
+        writer.write(b"0\r\n\r\n" + head(served.port, target="GET /healthz"))
+        assert [(await read_answer(reader))[0] for _ in range(2)] == [200, 200]
+
+
+async def test_a_body_that_was_answered_has_no_longer_to_arrive_than_any_other() -> None:
+    bounds = ConnectionBounds(head_s=0.05, body_s=0.1)
+    async with serving(bounds=bounds) as served, served.connected() as (_, writer):
+        writer.write(head(served.port, *CHUNKED, target="GET /healthz"))
+        with pytest.raises(ConnectionError):
+            await trickle(writer, 60.0)
 
 
 async def send(writer: asyncio.StreamWriter, more: bytes) -> None:

@@ -168,7 +168,7 @@ async def test_an_edit_that_a_variable_overrides_is_refused_with_its_name(tmp_pa
 def entry(folder: Path, **sections: Mapping[str, object]) -> int:
     """Put an entry into the history; gives its number."""
     history = History(folder / ".session-runtime" / FOLDER)
-    return history.add(sections, "digest", datetime.now(UTC))
+    return history.add(sections, "digest", datetime.now(UTC)).number
 
 
 @pytest.mark.requirement("NET-1c")

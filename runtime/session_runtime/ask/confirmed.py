@@ -15,6 +15,7 @@ from session_runtime.ask.scope import AskScope
 from session_runtime.ask.turn import Ready, TurnRun, admit, refused, run_prepared
 from session_runtime.registry.confirmations import Answered
 from session_runtime.registry.invoke.consent import form_of
+from session_runtime.registry.policy import routed_as
 from session_runtime.registry.spec import ToolSpec
 from session_runtime.threads import aside
 from session_runtime.types import JsonObject, Message, ToolCall, ToolResult
@@ -42,28 +43,41 @@ async def carry_out(
 async def _prepare(
     scope: AskScope, exposure: Exposure, answered: Answered, call: ToolCall
 ) -> Ready | ToolResult:
-    if not answered.agreed:
-        return refused(
-            call,
-            "tool.declined",
-            f"{call.name} was not run and nothing was changed: the person who was asked declined. "
-            "Do not call it again unless they ask for it",
-        )
     spec = exposure.permitted(call.name)
     if spec is None:
-        return refused(
+        return _not_wanted(answered, call) or refused(
             call, "tool.unknown", f"{call.name} was not run: there is no such tool here any more"
         )
-    if form_of(spec) != answered.waiting.form:
-        return refused(
-            call,
-            "tool.changed",
-            f"{call.name} was not run and nothing was changed: the tool is not the same any more as when "
-            "the person was asked. Call it again if it is still wanted",
-        )
-    return await _ready(scope, call, spec)
-
-
-async def _ready(scope: AskScope, call: ToolCall, spec: ToolSpec) -> Ready | ToolResult:
     arguments: JsonObject = await aside("reading arguments", partial(json.loads, call.arguments))
+    result = _not_wanted(answered, call) or _changed(scope, answered, call, spec)
+    if result is not None:
+        context = scope.context(call.id)
+        scope.generation.invoker.record_refused(spec, arguments, context, scope.principal, result)
+        return result
     return admit(scope, call, spec, Arguments(arguments))
+
+
+def _not_wanted(answered: Answered, call: ToolCall) -> ToolResult | None:
+    if answered.agreed:
+        return None
+    return refused(
+        call,
+        "tool.declined",
+        f"{call.name} was not run and nothing was changed: the person who was asked declined. "
+        "Do not call it again unless they ask for it",
+    )
+
+
+def _changed(
+    scope: AskScope, answered: Answered, call: ToolCall, spec: ToolSpec
+) -> ToolResult | None:
+    source = scope.generation.catalog.sources[spec.source_id]
+    routes = source.routes(spec, routed_as(scope.principal, scope.identity))
+    if form_of(spec, routes) == answered.waiting.form:
+        return None
+    return refused(
+        call,
+        "tool.changed",
+        f"{call.name} was not run and nothing was changed: the tool is not the same any more as when "
+        "the person was asked. Call it again if it is still wanted",
+    )

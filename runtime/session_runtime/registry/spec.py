@@ -95,13 +95,15 @@ class Route:
     ``id`` is the same for every generation. ``run`` gets arguments that satisfy the tool's parameters and
     returns what the tool returned. It raises TransientError or PermanentError, which only classify: whether
     to try again, or another route, is decided elsewhere; or the tool's own exception. It lets CancelledError
-    through. ``obstacle`` says why it cannot be used just now, None if it can.
+    through. ``obstacle`` says why it cannot be used just now, None if it can. ``reaches`` is equal for routes
+    that lead to the same place in the same way; it is good in this process only, and for no eyes.
     """
 
     id: str
     run: Callable[[Mapping[str, Any], HandlerContext], Awaitable[object]]
     limits: Limits = UNLIMITED
     obstacle: Callable[[], str | None] = lambda: None
+    reaches: str = ""
 
 
 class Audience(Protocol):

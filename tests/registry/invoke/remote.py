@@ -6,14 +6,17 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from session_runtime.audit.log import AuditLog
 from session_runtime.errors import PermanentError, ToolError, TransientError
 from session_runtime.handler import HandlerContext
 from session_runtime.registry.catalog import build_catalog
+from session_runtime.registry.invoke.consent import NOBODY, Consent
 from session_runtime.registry.invoke.pipeline import Invoker, Pauses
 from session_runtime.registry.invoke.results import Renderer
 from session_runtime.registry.registry import Registry
+from session_runtime.registry.revocations import Revocations
 from session_runtime.registry.spec import UNLIMITED, Limits, Route, ToolSpec
-from session_runtime.types import Identity, ToolResult
+from session_runtime.types import LOCAL, Identity, ToolResult
 from tests.registry.tools import spec
 
 SOURCE = "mcp:far"
@@ -37,6 +40,7 @@ LOST_AFTER = Fault(
     "lost after", True, lambda: TransientError("lost", code="mcp.lost", may_have_run=True)
 )
 DOWN = Fault("down", False, lambda: TransientError("not ready", code="mcp.down"))
+EXPIRED = Fault("expired", False, lambda: TransientError("forgot", code="mcp.expired"))
 RATE_LIMITED = Fault(
     "rate limited",
     False,
@@ -56,6 +60,7 @@ FAULTS = (
     LOST_BEFORE,
     LOST_AFTER,
     DOWN,
+    EXPIRED,
     RATE_LIMITED,
     NOT_FOUND,
     BAD_ARGUMENTS,
@@ -147,6 +152,9 @@ async def call(
     jitter: float = 1.0,
     max_result_chars: int = 10_000,
     renderer: Renderer | None = None,
+    consent: Consent = NOBODY,
+    revocations: Revocations | None = None,
+    audit: AuditLog | None = None,
     **changes: Any,
 ) -> ToolResult:
     """Call the tool ``far.t`` of these servers, best first; ``changes`` are those of its spec."""
@@ -154,9 +162,16 @@ async def call(
     catalog = await build_catalog([RemoteSource(replace(plain, **changes), servers)])
     pauses = Pauses(asyncio.sleep, lambda: jitter)
     invoker = Invoker(
-        registry or Registry(), 60, max_result_chars, renderer=renderer, pauses=pauses
+        registry or Registry(),
+        60,
+        max_result_chars,
+        renderer=renderer,
+        revocations=revocations,
+        pauses=pauses,
+        audit=audit,
     )
-    return await invoker.invoke(catalog, catalog.lookup("far.t"), {}, context)
+    tool = catalog.lookup("far.t")
+    return await invoker.invoke(catalog, tool, {}, context, principal=LOCAL, consent=consent)
 
 
 def masked(result: ToolResult) -> tuple[str, str | None, str]:

@@ -13,7 +13,7 @@ from session_runtime.registry.invoke.guard import Admission, Breaker, Verdict
 from session_runtime.registry.spec import Limits
 
 LIMITS = Limits(failures=3, pause_s=10)
-VERDICTS: st.SearchStrategy[Verdict] = st.sampled_from(["answered", "failed", "unknown"])
+VERDICTS: st.SearchStrategy[Verdict] = st.sampled_from(["answered", "failed", "lost", "unknown"])
 
 
 class BreakerAgainstModel(RuleBasedStateMachine):
@@ -26,11 +26,12 @@ class BreakerAgainstModel(RuleBasedStateMachine):
         self.changes = 0
         self.opened_at: float | None = None
         self.in_a_row = 0
-        self.running: list[tuple[Admission, int, bool]] = []
+        self.losses = 0
+        self.running: list[tuple[Admission, int, bool, int]] = []
 
     @property
     def probes(self) -> int:
-        return sum(probe and began == self.changes for _, began, probe in self.running)
+        return sum(probe and began == self.changes for _, began, probe, _ in self.running)
 
     @property
     def wait_s(self) -> float | None:
@@ -51,20 +52,24 @@ class BreakerAgainstModel(RuleBasedStateMachine):
             probe = self.opened_at is not None
             admission = self.breaker.enter(LIMITS)
             assert admission.probe is probe
-            self.running.append((admission, self.changes, probe))
+            self.running.append((admission, self.changes, probe, self.losses))
 
     @rule(which=st.integers(0, 50), verdict=VERDICTS)
     def a_call_ends(self, which: int, verdict: Verdict) -> None:
         if not self.running:
             return
-        admission, began, probe = self.running.pop(which % len(self.running))
+        admission, began, probe, losses = self.running.pop(which % len(self.running))
         self.breaker.leave(admission, verdict, self.now, LIMITS)
         if began != self.changes or verdict == "unknown":
             return
+        if verdict == "lost":
+            if losses < self.losses:
+                return  # lost with the connection that another call was lost with
+            self.losses += 1
         self.in_a_row = 0 if verdict == "answered" else self.in_a_row + 1
-        if verdict == "failed" and (probe or self.in_a_row >= LIMITS.failures):
+        if verdict != "answered" and (probe or self.in_a_row >= LIMITS.failures):
             self.opened_at, self.changes = self.now, self.changes + 1
-        elif verdict == "answered" and probe:
+        elif probe:
             self.opened_at, self.changes = None, self.changes + 1
 
     @invariant()
@@ -94,6 +99,16 @@ def opened(limits: Limits = LIMITS) -> Breaker:
     for _ in range(limits.failures):
         breaker.leave(breaker.enter(limits), "failed", 0.0, limits)
     return breaker
+
+
+@pytest.mark.requirement("RTE-6")
+def test_all_calls_that_one_lost_connection_takes_along_are_one_failure() -> None:
+    breaker = Breaker()
+    for crash in range(LIMITS.failures):
+        assert breaker.state(0.0, LIMITS) == "closed", crash
+        for admission in [breaker.enter(LIMITS) for _ in range(50)]:
+            breaker.leave(admission, "lost", 0.0, LIMITS)
+    assert breaker.state(0.0, LIMITS) == "open"
 
 
 @pytest.mark.requirement("RTE-6")

@@ -173,6 +173,22 @@ def test_who_goes_away_once_let_in_gives_its_token_back() -> None:
 
 
 @pytest.mark.requirement("RTE-6")
+def test_the_room_of_who_goes_away_once_let_in_is_that_of_the_next_who_waits() -> None:
+    async def run() -> None:
+        guard, limits = Guard(), Limits(max_concurrency=1)
+        running = await entered(guard, limits)
+        gone, following = (waiting_for(guard, limits) for _ in range(2))
+        await asyncio.sleep(0)
+        guard.leave(running, "answered")
+        gone.cancel()
+        assert isinstance(await following, Pass)
+        assert (gone.cancelled(), now()) == (True, 0.0)
+        assert guard.statistics(now()) == RouteStatistics(2, 0, "closed", 1, 0, {})
+
+    virtually(run())
+
+
+@pytest.mark.requirement("RTE-6")
 def test_who_goes_away_once_let_in_as_the_probe_is_none() -> None:
     async def run() -> None:
         guard, limits = Guard(), Limits(max_concurrency=1, failures=1, pause_s=30)

@@ -18,6 +18,7 @@ from tests.registry.invoke.remote import (
     CONTEXT,
     CRASH,
     DOWN,
+    EXPIRED,
     FAULTS,
     HANGS,
     INTERNAL,
@@ -122,6 +123,17 @@ def test_a_server_whose_breaker_is_open_is_passed_over_until_its_pause_is_over()
     assert virtually(run()) == ["mcp.internal", "mcp.internal", "other", "best"]
 
 
+@pytest.mark.requirement("RTE-4")
+def test_a_server_that_no_longer_knew_its_session_has_not_failed() -> None:
+    async def run() -> list[str]:
+        registry = Registry()
+        best, other = Server("best", [EXPIRED, EXPIRED], BREAKS), Server("other")
+        results = [await call(best, other, registry=registry) for _ in range(3)]
+        return ["best" if "from best" in result.content else "other" for result in results]
+
+    assert virtually(run()) == ["other", "other", "best"]
+
+
 @pytest.mark.requirement("RTE-6")
 def test_tools_of_a_server_that_is_down_answer_at_once() -> None:
     async def run() -> None:
@@ -167,7 +179,7 @@ def test_an_open_breaker_answers_at_once_and_says_when_to_come_again() -> None:
         (INTERNAL, "open"),
         (LOST_AFTER, "open"),
         (LOST_BEFORE, "open"),
-        (DOWN, "open"),
+        (DOWN, "closed"),
         (CRASH, "open"),
         (HANGS, "open"),
     ],

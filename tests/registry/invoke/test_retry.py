@@ -157,3 +157,11 @@ def test_a_failure_is_told_rather_than_what_was_refused_later() -> None:
 @pytest.mark.parametrize("origin", ["handler", "bundled", "agent"])
 def test_what_runs_in_this_process_is_never_run_twice(origin: Any) -> None:
     assert order([of(LOST_BEFORE)], tool=replace(REPEATABLE, origin=origin), routes="ab") == "a"
+
+
+@pytest.mark.requirement("RTE-8")
+def test_where_nobody_of_a_group_is_there_all_of_them_are_named() -> None:
+    _, tries = played([Refused("obstacle", f"{each} is down") for each in "abc"], routes="abc")
+    assert tries.outcome == Refused("obstacle", "a is down; b is down; c is down")
+    _, tries = played([Refused("obstacle", "a is down"), OPEN], routes="ab")
+    assert tries.outcome == Refused("obstacle", "a is down")

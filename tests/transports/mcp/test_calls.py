@@ -1,6 +1,7 @@
 """What happens while a call runs: progress, cancelling, limits, and a person who is asked."""
 
 import asyncio
+import gc
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import anyio
 import pytest
 from mcp_types import ElicitRequestParams, ElicitResult
 
+from session_runtime.transports.mcp.callers import Caller
 from session_runtime.transports.mcp.outcome import Outcome
 from session_runtime.transports.mcp.progress import MOST_CHARS, ProgressRelay
 from session_runtime.transports.mcp.session import MOST_CALLS
@@ -221,6 +223,27 @@ async def test_progress_that_goes_back_is_not_sent() -> None:
     assert sent == [5]
 
 
+async def test_a_call_goes_on_whose_progress_the_client_does_not_take(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    tried: list[float] = []
+    told = asyncio.Event()
+
+    async def send(done: float, total: float | None, message: str | None) -> None:
+        tried.append(done)
+        told.set()
+        raise BrokenPipeError
+
+    caplog.set_level("INFO")
+    async with ProgressRelay(send).running() as report:
+        report(1, None, None)
+        await told.wait()
+        report(2, None, None)
+    gc.collect()  # what nobody retrieved is told now
+    assert tried == [1]
+    assert caplog.messages == ["the progress of a call could not be told: BrokenPipeError"]
+
+
 async def test_a_tool_that_takes_time_to_end_is_waited_for(tmp_path: Path) -> None:
     ended = asyncio.Event()
 
@@ -236,5 +259,5 @@ async def test_a_tool_that_takes_time_to_end_is_waited_for(tmp_path: Path) -> No
     async with opened(tmp_path, "") as runtime:
         with anyio.CancelScope() as scope:
             asyncio.get_running_loop().call_soon(scope.cancel)
-            await runtime.callers.run("a.slow", call())
+            await runtime.callers.run(Caller(), "a.slow", call())
         assert ended.is_set()

@@ -4,9 +4,10 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from mcp.client.subscriptions import SubscriptionLost
 from mcp_types import ToolListChangedNotification
 
-from tests.support import write_handler
+from tests.support import write_config, write_handler
 from tests.transports.mcp.served import (
     HANDSHAKE,
     ON,
@@ -18,6 +19,8 @@ from tests.transports.mcp.served import (
     text_of,
     tools,
 )
+from tests.transports.mcp.test_sessions import TWO_KEYS, key_entry
+from tests.transports.stub import bearer
 
 NEW = "def execute(args, context):\n    return 'the new one'\n"
 
@@ -102,3 +105,21 @@ async def test_a_client_without_a_session_can_listen_for_changes(tmp_path: Path)
             async for _ in changes:
                 break
         assert "a.new" in await listed(client)
+
+
+@pytest.mark.requirement("NET-2b")
+async def test_who_listens_without_a_session_is_let_go_when_its_key_is_taken_away(
+    tmp_path: Path,
+) -> None:
+    config = tools(tmp_path) + ON
+    async with (
+        serving(tmp_path, config + TWO_KEYS) as served,
+        served.client(STATELESS, bearer("ann")) as client,
+    ):
+        async with client.listen(tools_list_changed=True) as changes:
+            write_config(tmp_path, config + key_entry("bob"))
+            await served.runtime.live.reload("cli")
+            with pytest.raises(SubscriptionLost) as lost:
+                async for _ in changes:
+                    pass
+    assert "may not come in any more" in str(lost.value.__cause__)

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from session_runtime.transports.http.mcp import MOST_BODY_BYTES, MOST_VALUES
+from session_runtime.transports.mcp.callers import Caller
 from tests.transports.mcp.served import ON, Served, listed, serving, tools
+from tests.transports.mcp.test_sessions import HELLO
 
 MODERN = {"mcp-protocol-version": "2026-07-28"}
 JSON = {"content-type": "application/json"}
@@ -91,9 +93,9 @@ async def test_a_body_that_is_too_large_is_not_read(tmp_path: Path) -> None:
 async def test_what_is_not_declared_as_it_should_be_is_refused(
     tmp_path: Path, headers: dict[str, str], status: int
 ) -> None:
-    body = json.dumps(request("tools/list")).encode()
     async with serving(tmp_path, tools(tmp_path) + ON) as served, served.bare(JSON) as client:
-        for era in ({}, MODERN):
+        for era, message in (({}, HELLO), (MODERN, request("tools/list"))):
+            body = json.dumps(message).encode()
             answer = await client.post("/mcp", content=body, headers={**headers, **era})
             assert answer.status_code == status
 
@@ -150,6 +152,6 @@ async def test_a_fault_of_ours_tells_a_client_nothing(
                 assert "secret" not in str(result)
 
 
-def _fail(name: str, call: Coroutine[object, object, object]) -> None:
+def _fail(caller: Caller, name: str, call: Coroutine[object, object, object]) -> None:
     call.close()
     raise RuntimeError("a secret")

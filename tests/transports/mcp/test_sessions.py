@@ -160,6 +160,54 @@ async def test_what_does_not_begin_a_session_leaves_none(tmp_path: Path) -> None
         await until_gone(served, 0)
 
 
+BAD_HELLO: dict[str, Any] = {**HELLO, "params": {"protocolVersion": 5}}
+
+
+@pytest.mark.requirement("NET-5a")
+@pytest.mark.parametrize(
+    ("method", "body", "headers", "refused"),
+    [
+        ("POST", LIST, {}, 400),
+        ("POST", {"jsonrpc": "2.0"}, {}, 400),
+        ("POST", BAD_HELLO, {}, 400),
+        ("POST", {**HELLO, "params": None}, {}, 400),
+        ("POST", HELLO, {"accept": "text/html"}, 406),
+        ("GET", None, {}, 400),
+        ("DELETE", None, {}, 400),
+    ],
+)
+async def test_what_does_not_begin_a_session_ends_none(
+    tmp_path: Path, method: str, body: object, headers: dict[str, str], refused: int
+) -> None:
+    limits = SessionLimits(most=3, most_per_principal=2)
+    async with (
+        serving(tmp_path, tools(tmp_path) + ON, limits=limits) as served,
+        served.bare() as client,
+    ):
+        sessions = [await begin(client) for _ in range(2)]
+        for _ in range(3):
+            answer = await client.request(method, "/mcp", json=body, headers=headers)
+            assert answer.status_code == refused
+        assert [await status(client, each) for each in sessions] == [200, 200]
+        await until_gone(served, 2)
+
+
+@pytest.mark.requirement("NET-5a")
+async def test_sessions_that_begin_at_the_same_time_take_the_place_of_idle_ones_alone(
+    tmp_path: Path,
+) -> None:
+    limits = SessionLimits(most=10, most_per_principal=3)
+    async with (
+        serving(tmp_path, tools(tmp_path) + ON, limits=limits) as served,
+        served.bare() as client,
+    ):
+        for _ in range(3):
+            await begin(client)
+        answers = await asyncio.gather(*(client.post("/mcp", json=HELLO) for _ in range(9)))
+        assert {answer.status_code for answer in answers} <= {200, 503}
+        await until_gone(served, 3)
+
+
 async def test_a_key_that_is_taken_away_ends_the_sessions_of_its_owner(tmp_path: Path) -> None:
     tools_alone = tools(tmp_path)
     async with (

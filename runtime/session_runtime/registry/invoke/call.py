@@ -1,7 +1,7 @@
 """One call on its way through the pipeline, and what its caller is told in the end."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from session_runtime.handler import HandlerContext
@@ -13,13 +13,31 @@ from session_runtime.registry.spec import ToolSource, ToolSpec
 from session_runtime.types import Identity, Principal, ToolStatus
 
 
+class Effect:
+    """Whether a call may have had any effect by now; told by the pipeline alone, attempt by attempt."""
+
+    __slots__ = ("_before", "possible")
+
+    def __init__(self) -> None:
+        self.possible = False
+        self._before = False
+
+    def begin(self) -> None:
+        """An attempt begins, which may have an effect from now on."""
+        self._before, self.possible = self.possible, True
+
+    def take_back(self) -> None:
+        """The attempt that began last did not reach the tool."""
+        self.possible = self._before
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """A tool, its arguments, and who calls it: ``principal`` for the identity of ``context``.
 
     ``caller`` is whom the tool's source takes for the caller (RTE-2). ``place`` is where a result that is
     longer than ``max_result_chars`` may be kept as a whole. ``consent`` is that of a person (RTE-9),
-    ``audit`` what is recorded of the call (RTE-13).
+    ``audit`` what is recorded of the call (RTE-13), ``effect`` whether it may have done anything so far.
     """
 
     catalog: Catalog
@@ -32,6 +50,7 @@ class Call:
     caller: Identity
     consent: Consent
     audit: CallAudit
+    effect: Effect = field(default_factory=Effect)
 
     @property
     def source(self) -> ToolSource:

@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 
 from session_runtime.config.tools import Destructive
 from session_runtime.registry.confirmations import Answered, Asker, Confirmations, WaitingCall
-from session_runtime.registry.spec import ToolSpec
+from session_runtime.registry.spec import Route, ToolSpec
 from session_runtime.threads import aside
 from session_runtime.types import JsonObject, PendingCall, ToolCall
 from session_runtime.wire import to_bytes
@@ -35,44 +35,57 @@ class NotRun:
     code: str = NEEDS_CONFIRMATION_CODE
 
 
+@dataclass(frozen=True, slots=True)
+class Proposed:
+    """A call that would run now: of which tool, in which ``form`` (see ``form_of``), with which arguments."""
+
+    spec: ToolSpec
+    form: str
+    arguments: Mapping[str, Any]
+
+
 class Consent(Protocol):
     """What is known of a person's consent to one call."""
 
-    async def missing(self, spec: ToolSpec, arguments: Mapping[str, Any]) -> NotRun | None:
+    async def missing(self, proposed: Proposed) -> NotRun | None:
         """None if the call may run, which is then used up; else why not. Raises nothing."""
+
+    def give_back(self) -> None:
+        """Let what was used up count again: the call did not reach its tool."""
 
 
 class _Nobody:
     """The consent of nobody: where a call has no person who could be asked."""
 
-    async def missing(self, spec: ToolSpec, arguments: Mapping[str, Any]) -> NotRun | None:
+    async def missing(self, proposed: Proposed) -> NotRun | None:
         """Refuse."""
-        del arguments
         return NotRun(
-            f"{spec.name} was not run and nothing was changed: it is destructive and needs the consent "
-            "of a person, and nobody can be asked here. Trying again will not help."
+            f"{proposed.spec.name} was not run and nothing was changed: it is destructive and needs the "
+            "consent of a person, and nobody can be asked here. Trying again will not help."
         )
+
+    def give_back(self) -> None:
+        """Nothing was used up."""
 
 
 NOBODY: Final[Consent] = _Nobody()
 
 
-async def missing_consent(
-    rule: Destructive, consent: Consent, spec: ToolSpec, arguments: Mapping[str, Any]
-) -> NotRun | None:
+async def missing_consent(rule: Destructive, consent: Consent, proposed: Proposed) -> NotRun | None:
     """Why a call may not run under ``access.destructive``, None if it may (RTE-9)."""
-    if not spec.annotations.destructive or rule == "allow":
+    if not proposed.spec.annotations.destructive or rule == "allow":
         return None
     if rule == "deny":
-        return await NOBODY.missing(spec, arguments)
-    return await consent.missing(spec, arguments)
+        return await NOBODY.missing(proposed)
+    return await consent.missing(proposed)
 
 
 class AskConsent:
     """What a person said about calls of one ask, and which of its calls wait to be asked about.
 
     ``answered`` was claimed for this ask; each agreement lets exactly one call run that equals what was
-    agreed to: the same form of the tool, and the same arguments. It is the event loop's alone.
+    agreed to: the same form of the tool, and the same arguments. One whose call did not reach the tool
+    counts again. It is the event loop's alone.
     """
 
     def __init__(
@@ -88,6 +101,7 @@ class AskConsent:
         self._ask_id = ask_id
         self._ttl_s = ttl_s
         self._agreed = [each for each in answered if each.agreed]
+        self._used: dict[str, Answered] = {}
         self._pending: dict[str, PendingCall] = {}
 
     def pending(self, call_id: str) -> PendingCall | None:
@@ -98,13 +112,10 @@ class AskConsent:
         """The consent to one call of this ask."""
         return _CallConsent(self, call)
 
-    async def missing(
-        self, call: ToolCall, spec: ToolSpec, arguments: Mapping[str, Any]
-    ) -> NotRun | None:
+    async def missing(self, call: ToolCall, proposed: Proposed) -> NotRun | None:
         """See ``Consent.missing``: use up an agreement to this very call, or let the call wait."""
-        made = await aside(
-            "writing arguments", partial(_written, self._ask_id, call, spec, arguments)
-        )
+        made = await aside("writing arguments", partial(_written, self._ask_id, call, proposed))
+        spec = proposed.spec
         if self._use_up(made):
             return None
         if made.chars > MOST_WAITING_CHARS:
@@ -124,11 +135,17 @@ class AskConsent:
             "If they agree, it is run without another call of yours, and you get its result."
         )
 
+    def give_back(self, call: ToolCall) -> None:
+        """See ``Consent.give_back``."""
+        if (answered := self._used.pop(call.id, None)) is not None:
+            self._agreed.append(answered)
+
     def _use_up(self, made: WaitingCall) -> bool:
         for answered in self._agreed:
             same = hmac.compare_digest(answered.waiting.digest, made.digest)
             if same and self._confirmations.holds(answered):
                 self._agreed.remove(answered)
+                self._used[made.call.id] = answered
                 return True
         return False
 
@@ -144,27 +161,36 @@ class _CallConsent:
     ask: AskConsent
     call: ToolCall
 
-    async def missing(self, spec: ToolSpec, arguments: Mapping[str, Any]) -> NotRun | None:
-        return await self.ask.missing(self.call, spec, arguments)
+    async def missing(self, proposed: Proposed) -> NotRun | None:
+        return await self.ask.missing(self.call, proposed)
+
+    def give_back(self) -> None:
+        self.ask.give_back(self.call)
 
 
-def _written(
-    ask_id: str, call: ToolCall, spec: ToolSpec, arguments: Mapping[str, Any]
-) -> WaitingCall:
+def _written(ask_id: str, call: ToolCall, proposed: Proposed) -> WaitingCall:
     """Fix a call for good: nothing that changes the arguments later changes what a person agreed to."""
-    values = dict(arguments)
-    text = json.dumps(values, ensure_ascii=False)
-    form = form_of(spec)
-    canonical = json.dumps([spec.name, form, values], sort_keys=True)
+    text = json.dumps(dict(proposed.arguments), ensure_ascii=False)
     return WaitingCall(
         ask_id,
-        replace(call, name=spec.name, arguments=text),
-        form,
-        hashlib.sha256(canonical.encode()).digest(),
+        replace(call, name=proposed.spec.name, arguments=text),
+        proposed.form,
+        digest_of(proposed),
         len(text) + len(to_bytes(call.extra)),
     )
 
 
-def form_of(spec: ToolSpec) -> str:
-    """What stays the same as long as a tool does what a person was told, and comes from where it came."""
-    return f"{spec.source_id} {spec.digest}"
+def digest_of(proposed: Proposed) -> bytes:
+    """The same for calls of the same form of the same tool with the same arguments."""
+    said = [proposed.spec.name, proposed.form, dict(proposed.arguments)]
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).digest()
+
+
+def form_of(spec: ToolSpec, routes: Iterable[Route]) -> str:
+    """What stays the same as long as a tool does what a person was told, where it was told.
+
+    ``routes`` are those of whom it is called for: what they reach is a part of it (RTE-9).
+    """
+    place = [spec.source_id, spec.place, spec.native_name, *(route.reaches for route in routes)]
+    digest = hashlib.sha256(json.dumps(place).encode()).hexdigest()
+    return f"{spec.source_id} {spec.digest} {digest}"

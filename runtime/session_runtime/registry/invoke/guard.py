@@ -15,7 +15,7 @@ from session_runtime.types import JsonObject
 MINUTE_S: Final = 60.0
 
 Reason = Literal["open", "full", "rate", "obstacle"]
-Verdict = Literal["answered", "failed", "unknown"]
+Verdict = Literal["answered", "failed", "lost", "unknown"]
 BreakerState = Literal["closed", "open", "half_open"]
 
 _WORDS: Final[Mapping[Reason, str]] = {
@@ -36,10 +36,14 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """What a breaker gives to a call that it lets through; an epoch lasts until it opens or closes."""
+    """What a breaker gives to a call that it lets through; an epoch lasts until it opens or closes.
+
+    ``losses`` is how many times connections had been lost by then.
+    """
 
     epoch: int
     probe: bool
+    losses: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +83,9 @@ class RouteStatistics:
 class Breaker:
     """Opens after ``limits.failures`` failures in a row; ``limits.pause_s`` later it lets one probe through.
 
-    The probe decides whether it closes. What began before it opened or closed has no say any more.
+    The probe decides whether it closes. What began before it opened or closed has no say any more. Calls
+    that were under way together and whose answers were ``lost`` went down with one connection: that is one
+    failure.
     """
 
     def __init__(self) -> None:
@@ -87,6 +93,7 @@ class Breaker:
         self._opened_at: float | None = None
         self._probing = False
         self._epoch = 0
+        self._losses = 0
 
     def state(self, now: float, limits: Limits) -> BreakerState:
         """Closed, open, or half open: ready for the probe, or waiting for its outcome."""
@@ -108,7 +115,7 @@ class Breaker:
         if limits.failures == 0 and self._opened_at is not None:
             self._close()
         self._probing = self._opened_at is not None
-        return Admission(self._epoch, self._probing)
+        return Admission(self._epoch, self._probing, self._losses)
 
     def leave(self, admission: Admission, verdict: Verdict, now: float, limits: Limits) -> None:
         """Take note of what became of a call; ``unknown`` if that says nothing about the route."""
@@ -120,10 +127,18 @@ class Breaker:
             self._failures = 0
             if admission.probe:
                 self._close()
-        elif verdict == "failed" and limits.failures > 0:
+        elif self._is_failure(admission, verdict) and limits.failures > 0:
             self._failures += 1
             if admission.probe or self._failures >= limits.failures:
                 self._open(now)
+
+    def _is_failure(self, admission: Admission, verdict: Verdict) -> bool:
+        if verdict != "lost":
+            return verdict == "failed"
+        if admission.losses < self._losses:
+            return False
+        self._losses += 1
+        return True
 
     def _open(self, now: float) -> None:
         self._opened_at = now
@@ -224,7 +239,7 @@ class Guard:
         """Take back a pass, with what became of the call."""
         now = asyncio.get_running_loop().time()
         self._in_flight -= 1
-        self._failures += verdict == "failed"
+        self._failures += verdict in ("failed", "lost")
         self._breaker.leave(entered.admission, verdict, now, self._limits)
         self._let_in(now)
 

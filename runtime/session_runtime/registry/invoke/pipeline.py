@@ -16,7 +16,13 @@ from session_runtime.handler import HandlerContext
 from session_runtime.registry.catalog import Catalog
 from session_runtime.registry.invoke.audited import CallAudit
 from session_runtime.registry.invoke.call import Answer, Call
-from session_runtime.registry.invoke.consent import NOBODY, Consent, missing_consent
+from session_runtime.registry.invoke.consent import (
+    NOBODY,
+    Consent,
+    Proposed,
+    form_of,
+    missing_consent,
+)
 from session_runtime.registry.invoke.guard import Refused, Verdict
 from session_runtime.registry.invoke.marking import Outside, outside_of
 from session_runtime.registry.invoke.outcome import (
@@ -25,6 +31,7 @@ from session_runtime.registry.invoke.outcome import (
     Raised,
     Returned,
     TimedOut,
+    did_not_run,
     verdict,
 )
 from session_runtime.registry.invoke.output import OutputChecks
@@ -149,6 +156,18 @@ class Invoker:
             whole_chars=answer.whole_chars,
         )
 
+    def record_refused(
+        self,
+        spec: ToolSpec,
+        arguments: Mapping[str, Any],
+        context: HandlerContext,
+        principal: Principal,
+        result: ToolResult,
+    ) -> None:
+        """Record a call that was refused before it came here (RTE-13)."""
+        audit = CallAudit(self._audit, principal, spec, arguments, context)
+        audit.answered(result.status, result.error_code, 0, result.content, 0.0)
+
     def _tell(self, call: Call, answer: Answer | None, latency_s: float) -> None:
         """Count a call and record it; without an answer it was cancelled."""
         loaded = call.source.is_loaded(call.spec)
@@ -172,9 +191,11 @@ class Invoker:
         except TimeoutError:
             if not until_revoked.expired():
                 raise
-        return taken_away(
-            f"{name} was stopped, as an operator has taken it away. It may have taken effect."
-        )
+        if call.effect.possible:
+            return taken_away(
+                f"{name} was stopped, as an operator has taken it away. It may have taken effect."
+            )
+        return taken_away(f"{name} was not run: an operator has taken it away meanwhile.")
 
     async def _check_arguments(self, call: Call) -> Answer:
         problems = await call.catalog.checks[call.spec.name].examine(call.arguments)
@@ -184,10 +205,16 @@ class Invoker:
 
     async def _ask_consent(self, call: Call) -> Answer:
         """Run no destructive tool without the consent that it needs (RTE-9)."""
-        lacking = await missing_consent(self._destructive, call.consent, call.spec, call.arguments)
+        form = form_of(call.spec, call.source.routes(call.spec, call.caller))
+        proposed = Proposed(call.spec, form, call.arguments)
+        lacking = await missing_consent(self._destructive, call.consent, proposed)
         if lacking is not None:
             return Answer(lacking.reason, lacking.code, refused=True)
-        return await self._be_recorded(call)
+        try:
+            return await self._be_recorded(call)
+        finally:
+            if not call.effect.possible:
+                call.consent.give_back()
 
     async def _be_recorded(self, call: Call) -> Answer:
         """Run nothing that has to be recorded before and cannot be (RTE-13)."""
@@ -238,6 +265,8 @@ class Invoker:
             seen = verdict(ended)
         finally:
             guard.leave(entered, seen)
+        if _ran_nothing(run.call, ended):
+            run.call.effect.take_back()
         return ended
 
     async def _run_in_time(self, run: "_Run", route: Route) -> Ended:
@@ -249,6 +278,7 @@ class Invoker:
                 return route.run(call.arguments, run.context)
             return route.run(call.arguments, _listened_to(run.context, heard))
 
+        call.effect.begin()
         return await self._timing.run(
             call.spec.name, work, run.limits, lambda: call.source.is_loaded(call.spec)
         )
@@ -305,6 +335,13 @@ class _Run:
     call: Call
     context: HandlerContext
     limits: TimeLimits
+
+
+def _ran_nothing(call: Call, ended: Ended) -> bool:
+    """Whether the code of a tool was not there to be run, or its server was certainly not reached."""
+    if not call.source.is_loaded(call.spec):
+        return True
+    return call.spec.origin == "mcp" and did_not_run(ended)
 
 
 def _listened_to(context: HandlerContext, heard: Heard) -> HandlerContext:

@@ -1,6 +1,6 @@
 """How what a tool returned is shown to a model: as it is, or as a summary with a reference (ASK-8b).
 
-Failures are put into words in ``pipeline``; where whole results are kept is the affair of ``Place``.
+Failures are put into words in ``wording``; where whole results are kept is the affair of ``Place``.
 """
 
 import hashlib

@@ -5,17 +5,17 @@ A source only classifies what went wrong; how one attempt is guarded and timed i
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
-from session_runtime.errors import PermanentError, TransientError
+from session_runtime.errors import TransientError
 from session_runtime.registry.invoke.guard import Refused
 from session_runtime.registry.invoke.outcome import (
-    NOT_FOUND,
     Ended,
     Outcome,
     Raised,
     TimedOut,
+    did_not_run,
 )
 from session_runtime.registry.spec import Route, ToolSpec
 
@@ -85,7 +85,7 @@ class Tries:
     def ended(self, tried: Try, outcome: Outcome) -> None:
         """Tell how a try ended."""
         if isinstance(outcome, Refused):
-            self._told = self._told or outcome
+            self._told = _refused_again(self._told, outcome)
             self._round.refused(tried, outcome, again=self.attempts > 0)
             return
         self.attempts += 1
@@ -98,13 +98,9 @@ class Tries:
     def _harmless(self, outcome: Ended) -> bool:
         """Whether the tool may be run after this: it did not run, or running it twice does no harm."""
         match outcome:
-            case TimedOut(may_have_run=may_have_run):
-                return self._repeatable or not may_have_run
-            case Raised(TransientError() as error):
-                return self._repeatable or not error.may_have_run
-            case Raised(PermanentError(code=code)):
-                return code == NOT_FOUND
-        return False
+            case TimedOut() | Raised(TransientError()):
+                return self._repeatable or did_not_run(outcome)
+        return did_not_run(outcome)
 
     def _backoff_s(self) -> float:
         longest = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2.0 ** (self._rounds - 1))
@@ -155,3 +151,16 @@ class _Round:
                 self._wanted.append(error.retry_after_s or 0.0)
             case TimedOut():
                 self.may_pass = True
+
+
+def _refused_again(told: Outcome | None, refused: Refused) -> Outcome:
+    """What is told of a call that one more route was not taken for; all that are not there are named."""
+    match told:
+        case None:
+            return refused
+        case Refused(reason="obstacle", words=words) if (
+            refused.reason == "obstacle" and refused.words not in words
+        ):
+            return replace(told, words=f"{words}; {refused.words}")
+        case _:
+            return told

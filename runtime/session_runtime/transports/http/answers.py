@@ -41,6 +41,7 @@ _STATUS: Final[Mapping[str, int]] = {
     "request.unknown_ask": 404,
     "request.unknown_server": 404,
     "request.nothing_to_approve": 404,
+    "request.other_form": 409,
     "request.unknown_revocation": 404,
     "revocations.not_kept": 500,
     "approvals.not_kept": 500,

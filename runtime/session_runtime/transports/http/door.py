@@ -96,11 +96,17 @@ class ServerControl(Protocol):
 class ToolApproval(Protocol):
     """Tools of servers that changed and wait for an approval (RTE-4)."""
 
-    async def approve(self, name: str | None, server: str | None, by: str) -> Mapping[str, Any]:
-        """Approve the tool of that name, or all of a server; gives their names and the receipt.
+    def show(self, name: str) -> Mapping[str, Any]:
+        """The forms in which a tool waits, and the one before; raises RequestError if it does not."""
 
-        Raises RequestError if nothing waits, and TransientError if it acts but could not be kept.
+    async def approve(self, name: str, digest: str, by: str) -> Mapping[str, Any]:
+        """Approve a tool in the form of that digest; gives its name and the receipt.
+
+        Raises RequestError if it does not wait so, and TransientError if it acts but could not be kept.
         """
+
+    async def approve_all(self, server: str, by: str) -> Mapping[str, Any]:
+        """The same for all tools of a server, in whichever form they wait."""
 
 
 class HttpDoor(Protocol):

@@ -16,6 +16,9 @@ PATH: Final = "/mcp"
 PRINCIPAL: Final = "session_runtime.principal"
 """Where the application behind this finds the principal that a request was let in as."""
 
+BODY: Final = "session_runtime.body"
+"""Where it finds the body, which it can also read; empty if there is none."""
+
 MOST_BODY_BYTES: Final = 1024 * 1024
 MOST_VALUES: Final = 50_000
 """A message is read on the event loop, so that it may hold no more, and have no more values."""
@@ -46,12 +49,14 @@ class _Mcp:
                 "the MCP server is off: an operator can set http.mcp = true",
                 code="request.not_found",
             )
+        body = b""
         if scope["method"] == "POST":
-            receive = await self._read(scope, receive)
+            body = await self._read(scope, receive)
+            receive = _after(body, receive)
         principal = self._gate.admit(scope)
-        await self._app({**scope, PRINCIPAL: principal}, receive, send)
+        await self._app({**scope, PRINCIPAL: principal, BODY: body}, receive, send)
 
-    async def _read(self, scope: Scope, receive: Receive) -> Receive:
+    async def _read(self, scope: Scope, receive: Receive) -> bytes:
         most = min(MOST_BODY_BYTES, self._limits.max_body_bytes)
         try:
             body = await read_body(Request(scope, receive), most, self._limits.body_timeout_s)
@@ -61,7 +66,7 @@ class _Mcp:
             raise _too_large(f"more than {most} bytes") from error
         if sum(map(body.count, (b",", b"[", b"{"))) > MOST_VALUES:
             raise _too_large(f"more than {MOST_VALUES} values")
-        return _after(body, receive)
+        return body
 
 
 def _too_large(size: str) -> RequestError:

@@ -49,25 +49,59 @@ def _change(summary: str) -> dict[str, Any]:
 _WANTED: Final = {
     "type": "object",
     "additionalProperties": False,
-    "description": "Either name, a tool, or server, all tools of it that wait",
-    "properties": {"name": TEXT, "server": TEXT},
+    "description": "Either name and digest, a tool in that form, or server, all tools of it that wait",
+    "properties": {"name": TEXT, "digest": TEXT, "server": TEXT},
 }
 _APPROVED: Final = {
     "type": "object",
     "required": ["approved", "receipt"],
     "properties": {"approved": TEXTS, "receipt": ref("Receipt")},
 }
+_FORM: Final = {
+    "type": ["object", "null"],
+    "required": ["parameters", "output", "destructive"],
+    "properties": {
+        "parameters": ANY_OBJECT,
+        "output": {"type": ["object", "null"]},
+        "destructive": {"type": "boolean"},
+    },
+}
+_WAITING: Final = {
+    "type": "object",
+    "required": ["server", "tool", "digest", "before", "now"],
+    "properties": {
+        **dict.fromkeys(("server", "tool", "digest"), TEXT),
+        "before": {**_FORM, "description": "Null where only its digest is known"},
+        "now": _FORM,
+    },
+}
+_SHOWN: Final = {
+    "type": "object",
+    "required": ["name", "forms"],
+    "properties": {"name": TEXT, "forms": {"type": "array", "items": _WAITING}},
+}
 
 
 SERVER_PATHS: Final[dict[str, dict[str, Any]]] = {
+    "/v1/tools/waiting/{name}": {
+        "get": {
+            "summary": "The forms in which a tool waits for an approval, and the one before",
+            "parameters": [in_path("name", TEXT, "the tool's name")],
+            "responses": {
+                "200": answer("They", _SHOWN),
+                "404": error("Nothing of that name waits for an approval"),
+            },
+        }
+    },
     "/v1/tools/approve": {
         "post": {
-            "summary": "Approve destructive tools of servers whose schemas changed, as they are now",
+            "summary": "Approve destructive tools of servers whose schemas changed",
             "requestBody": {"required": True, "content": {JSON: {"schema": _WANTED}}},
             "responses": {
-                "200": answer("Their names, and what that changed", _APPROVED),
-                "400": error("Neither name nor server is given, or both"),
+                "200": answer("Names of what waits no more, and what that changed", _APPROVED),
+                "400": error("Neither name nor server is given, or both, or no digest"),
                 "404": error("Nothing of that name waits for an approval"),
+                "409": error("The tool waits in another form"),
                 "500": error("It is approved, but could not be kept: a restart would forget it"),
             },
         }

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import uvicorn
+from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.server import ServerState
 
@@ -16,6 +17,9 @@ from session_runtime.wire import to_bytes
 
 MAX_HEAD_BYTES: Final = 32_768
 HEAD_S: Final = 10.0
+BODY_S: Final = 30.0
+PROBED: Final = frozenset({b"/healthz", b"/readyz", b"/metrics"})
+"""What is answered although all connections are taken: how the daemon is."""
 RETRY_S: Final = 1
 
 Part = Literal["head", "body", "around chunks"]
@@ -31,11 +35,15 @@ class ConnectionBounds:
     """How many connections there may be, asked for with each new one, and how long one may idle.
 
     ``head_s`` is the time in seconds until the head of a request has come, from the moment of the
-    connection or the end of the answer before.
+    connection or the end of the answer before; ``body_s`` that until the rest of a request has come which
+    was answered before its end. ``for_probes`` more connections are taken, which are answered ``PROBED``
+    alone.
     """
 
     most: Callable[[], int] = _a_thousand
     head_s: float = HEAD_S
+    body_s: float = BODY_S
+    for_probes: int = 8
 
 
 class BoundedHttp(HttpToolsProtocol):
@@ -57,6 +65,9 @@ class BoundedHttp(HttpToolsProtocol):
         self._has_begun = False
         self._idle: asyncio.TimerHandle | None = None
         self._unsent = 0
+        self._has_arrived = False
+        self._answered_at = 0.0
+        self._is_for_probes = False
 
     def connection_made(  # type: ignore[override]  # as uvicorn narrows it itself
         self, transport: asyncio.Transport
@@ -64,13 +75,9 @@ class BoundedHttp(HttpToolsProtocol):
         """Take a connection, unless there are too many; from now on it may not idle."""
         super().connection_made(transport)
         most = self._bounds.most()
-        if len(self.connections) > most:
-            self._refuse(
-                503,
-                "busy.connections",
-                f"{most} connections are open, no more are taken: try again",
-                {"retryable": True, "retry_after_s": float(RETRY_S)},
-            )
+        self._is_for_probes = len(self.connections) > most
+        if len(self.connections) > most + self._bounds.for_probes:
+            self._send(_too_many(most))
         self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -81,6 +88,7 @@ class BoundedHttp(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """Feed the parser; refuse a head that is too large before it is complete."""
         self._counted += len(data)
+        self._has_arrived = True
         super().data_received(data)
         if self._part == "body":
             self._counted = 0
@@ -101,10 +109,15 @@ class BoundedHttp(HttpToolsProtocol):
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """Stop counting: the body has its own bound."""
+        """Stop counting: the body has its own bound. See who answers, if there are too many."""
         self._count("body")
         self._wait_no_more()
+        self.app = self.config.loaded_app if self._may_ask() else _too_many(self._bounds.most())
         super().on_headers_complete()
+
+    def _may_ask(self) -> bool:
+        self._is_for_probes &= len(self.connections) > self._bounds.most()
+        return not self._is_for_probes or self.url.partition(b"?")[0] in PROBED
 
     def on_chunk_header(self) -> None:
         """Count what comes until its content does: after the last chunk, that are trailers."""
@@ -129,6 +142,7 @@ class BoundedHttp(HttpToolsProtocol):
         """Wait for the next request, and for the rest of this one if it was answered before its end."""
         super().on_response_complete()
         if not self.pipeline:
+            self._answered_at = self.loop.time()
             self._wait()
 
     def send_400_response(self, msg: str) -> None:
@@ -149,9 +163,9 @@ class BoundedHttp(HttpToolsProtocol):
             self._idle = None
 
     def _waited(self) -> None:
-        """Give the connection up, unless its client still reads the last answer."""
+        """Give the connection up, unless its client still reads the last answer, or sends what it is to."""
         unsent = self.transport.get_write_buffer_size()
-        if unsent and unsent != self._unsent:
+        if (unsent and unsent != self._unsent) or self._still_arrives():
             self._unsent = unsent
             self._wait()
         elif unsent or self.transport.is_closing() or not self._has_begun:
@@ -160,19 +174,21 @@ class BoundedHttp(HttpToolsProtocol):
             message = f"the request did not arrive within {self._bounds.head_s:g} seconds"
             self._refuse(408, "request.timeout", message)
 
-    def _refuse(
-        self, status: int, code: str, message: str, more: dict[str, object] | None = None
-    ) -> None:
+    def _still_arrives(self) -> bool:
+        """Whether the rest of a request comes, which was answered before its end, and may still do so."""
+        arrived, self._has_arrived = self._has_arrived, False
+        is_late = self.loop.time() - self._answered_at > self._bounds.body_s
+        return self._part != "head" and arrived and not is_late
+
+    def _refuse(self, status: int, code: str, message: str) -> None:
+        self._send(_Refusal(status, code, message))
+
+    def _send(self, refusal: "_Refusal") -> None:
         """Answer, unless an answer is under way that this would end up in, and close."""
         if self._may_answer:
-            error = {"code": code, "message": message, "retryable": False, **(more or {})}
-            body = to_bytes({"error": error})
-            retry = b"retry-after: %d\r\n" % RETRY_S if more else b""
-            head = (
-                b"content-type: application/json\r\nconnection: close\r\n%bcontent-length: %d\r\n\r\n"
-                % (retry, len(body))
-            )
-            self.transport.write(STATUS_LINE[status] + head + body)
+            lines = (b"%b: %b\r\n" % header for header in refusal.headers)
+            head = STATUS_LINE[refusal.status] + b"".join(lines) + b"\r\n"
+            self.transport.write(head + refusal.body)
         self.transport.close()
 
     @property
@@ -182,3 +198,38 @@ class BoundedHttp(HttpToolsProtocol):
         if self._part == "head":
             return self.cycle.response_complete
         return not (self.pipeline or self.cycle.response_started)
+
+
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    """An answer after which the connection ends: as bytes, or to one request (ASGI)."""
+
+    status: int
+    code: str
+    message: str
+    is_busy: bool = False
+
+    @property
+    def body(self) -> bytes:
+        error: dict[str, object] = {"code": self.code, "message": self.message}
+        busy = {"retryable": True, "retry_after_s": float(RETRY_S)}
+        return to_bytes({"error": error | (busy if self.is_busy else {"retryable": False})})
+
+    @property
+    def headers(self) -> list[tuple[bytes, bytes]]:
+        retry = [(b"retry-after", b"%d" % RETRY_S)] if self.is_busy else []
+        return [
+            (b"content-type", b"application/json"),
+            (b"connection", b"close"),
+            *retry,
+            (b"content-length", b"%d" % len(self.body)),
+        ]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status, "headers": self.headers})
+        await send({"type": "http.response.body", "body": self.body})
+
+
+def _too_many(most: int) -> _Refusal:
+    told = f"{most} connections are open, no more are taken: try again"
+    return _Refusal(503, "busy.connections", told, is_busy=True)

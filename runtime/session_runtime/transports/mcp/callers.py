@@ -19,10 +19,13 @@ from session_runtime.generation import Generation, Generations
 from session_runtime.registry.policy import acting_for
 from session_runtime.toolbox.owner import Owner
 from session_runtime.trace.metrics import Family, Sample, gauge
-from session_runtime.transports.mcp.outcome import Outcome, refusal
+from session_runtime.transports.mcp.outcome import Outcome
 from session_runtime.types import LOCAL, Identity, Principal, ToolStatus
 
 MOST_KEPT_BYTES: Final = 64 * 1024 * 1024
+MOST_ASKED: Final = 128
+"""So many calls of one principal wait for a person at once."""
+
 _NOBODY: Final = Identity()
 _STOPPED: Final = Outcome(
     "error", "The call was stopped because the daemon stops; it may have taken effect."
@@ -57,7 +60,8 @@ class Callers:
         self.generations = generations
         self.resources = resources
         self.room = Room(MOST_KEPT_BYTES)
-        self._tasks: set[asyncio.Task[Outcome]] = set()
+        self._tasks: dict[asyncio.Task[Outcome], str] = {}
+        self._asked: Counter[str] = Counter()
         self._idle = asyncio.Event()
         self._idle.set()
         self._draining = False
@@ -72,7 +76,7 @@ class Callers:
 
     @property
     def running(self) -> int:
-        """How many calls are under way."""
+        """How many calls are under way, without those that wait for a person."""
         return len(self._tasks)
 
     @contextmanager
@@ -91,19 +95,42 @@ class Callers:
             return LOCAL if name == LOCAL.name else None
         return next((owner for _, owner in keys.owners if owner.name == name), None)
 
-    def obstacle(self) -> str | None:
-        """Why no call can be taken now; None if one can."""
+    def obstacle(self, caller: Caller) -> str | None:
+        """Why no call of ``caller`` can be taken now; None if one can."""
         if self._draining:
             return "The daemon is stopping: nothing was run. Try again later."
         most = self.generation.settings.runtime.max_concurrent_asks
         if self.running >= most:
             return f"{most} calls are running, the most that are allowed: nothing was run. Try again later."
+        share = self._share(most)
+        if sum(owner == caller.principal.name for owner in self._tasks.values()) >= share:
+            return (
+                f"{share} calls of yours are running, the most that are allowed: nothing was run. Wait for"
+                " their results."
+            )
         return None
 
-    async def run(self, name: str, call: Coroutine[Any, Any, Outcome]) -> Outcome:
+    def _share(self, most: int) -> int:
+        """How many of all calls one principal may have under way: where there are several, half of them."""
+        principals = {owner.name for _, owner in self.generation.keys.owners}
+        return most if len(principals) < 2 else max(1, most // 2)
+
+    @contextmanager
+    def asking(self, caller: Caller) -> Iterator[bool]:
+        """While a person is asked about a call, which is not counted as running; False: too many wait."""
+        name = caller.principal.name
+        self._asked[name] += 1
+        try:
+            yield self._asked[name] <= MOST_ASKED
+        finally:
+            self._asked[name] -= 1
+            if not self._asked[name]:
+                del self._asked[name]
+
+    async def run(self, caller: Caller, name: str, call: Coroutine[Any, Any, Outcome]) -> Outcome:
         """Make one call in a task of its own, which is cancelled once and waited for if the caller goes."""
         task = asyncio.create_task(call, name=f"call of {name} for a client")
-        self._tasks.add(task)
+        self._tasks[task] = caller.principal.name
         self._idle.clear()
         task.add_done_callback(self._ended_one)
         try:
@@ -114,16 +141,12 @@ class Callers:
             with anyio.CancelScope(shield=True):
                 await asyncio.wait([task])
             raise
-        return self.count(_STOPPED if task.cancelled() else task.result())
+        return _STOPPED if task.cancelled() else task.result()
 
     def count(self, outcome: Outcome) -> Outcome:
         """Count how a call ended that a client was told the outcome of."""
         self._ended[outcome.status] += 1
         return outcome
-
-    def refuse(self, text: str) -> Outcome:
-        """Count and give the refusal of a call."""
-        return self.count(refusal(text))
 
     def drain(self) -> None:
         """Refuse calls from now on; running ones go on (REL-8)."""
@@ -131,7 +154,7 @@ class Callers:
 
     def cancel(self) -> None:
         """End all calls that run; each tool is cancelled once."""
-        for task in self._tasks - self._stopping:
+        for task in self._tasks.keys() - self._stopping:
             self._stopping.add(task)
             task.cancel()
 
@@ -143,6 +166,11 @@ class Callers:
         """The numbers of this door, with the same names and labels at any time (REL-3)."""
         yield gauge("mcp_clients", "Clients of the MCP door that have a session.", self._clients)
         yield gauge("mcp_calls_running", "Calls of MCP clients that are under way.", self.running)
+        yield gauge(
+            "mcp_calls_asked",
+            "Calls of MCP clients that wait for a person.",
+            self._asked.total(),
+        )
         yield Family(
             "mcp_calls_total",
             "counter",
@@ -153,7 +181,7 @@ class Callers:
         )
 
     def _ended_one(self, task: asyncio.Task[Outcome]) -> None:
-        self._tasks.discard(task)
+        del self._tasks[task]
         self._stopping.discard(task)
         if not self._tasks:
             self._idle.set()

@@ -9,11 +9,15 @@ from typing import Any, Final
 
 from starlette.types import Receive, Scope, Send
 
+from session_runtime.errors import TransientError
 from session_runtime.threads import in_thread
 from session_runtime.transports.mcp.callers import Callers
 
 PRINCIPAL: Final = "session_runtime.principal"
 """Where the scope of a request holds the principal that it was let in as."""
+
+BODY: Final = "session_runtime.body"
+"""Where it holds the body, which was read and is bounded; empty if there is none."""
 
 _log = logging.getLogger(__name__)
 
@@ -41,13 +45,22 @@ class McpEndpoint:
         self._sessions: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request, which was let in and whose size is bounded."""
+        """Answer one request, which was let in and whose size is bounded.
+
+        Raises TransientError (``busy.stopping``) once ``serve`` is over.
+        """
         self._wanted.set()
         sessions = await asyncio.shield(self._sessions)
         await sessions.handle(scope, receive, send)
 
     async def serve(self, stop: asyncio.Event) -> None:
         """Answer requests until ``stop`` is set; then all sessions end."""
+        try:
+            await self._serve(stop)
+        finally:
+            self._end()
+
+    async def _serve(self, stop: asyncio.Event) -> None:
         if self._callers.generation.settings.http.mcp:
             self._wanted.set()
         if not await _first_of(self._wanted, stop):
@@ -61,12 +74,23 @@ class McpEndpoint:
             sessions = module.HttpSessions(self._callers, self._limits)
         except Exception as error:  # noqa: BLE001 - without this door the others go on
             _log.exception("the MCP SDK cannot be used")
-            self._sessions.set_exception(error)
-            self._sessions.exception()  # whether or not a request ever waits for it
+            self._fail(error)
             return
         async with sessions.running():
             self._sessions.set_result(sessions)
             await stop.wait()
+
+    def _end(self) -> None:
+        """Answer nobody any more, neither who waits nor who comes later."""
+        if self._sessions.done():
+            if self._sessions.exception() is not None:
+                return
+            self._sessions = asyncio.get_running_loop().create_future()
+        self._fail(TransientError("the daemon is stopping; ask again later", code="busy.stopping"))
+
+    def _fail(self, error: Exception) -> None:
+        self._sessions.set_exception(error)
+        self._sessions.exception()  # whether or not a request ever waits for it
 
 
 async def _first_of(wanted: asyncio.Event, stop: asyncio.Event) -> bool:

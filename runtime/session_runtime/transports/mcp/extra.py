@@ -5,7 +5,10 @@ from typing import Final
 
 from session_runtime.errors import ConfigError, Problem
 
-MISSING: Final = "the MCP SDK is not installed: pip install 'session-runtime[mcp]'"
+MISSING: Final = (
+    "the MCP SDK is not installed: pip install 'session-runtime[mcp]'"
+    " (in its source tree: '.[mcp]')"
+)
 
 
 def require_extra() -> None:

@@ -1,6 +1,7 @@
 """Hands the progress of one call to a client as fast as it takes it; what it misses is older."""
 
 import asyncio
+import logging
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -10,12 +11,17 @@ from session_runtime.handler import ProgressSink
 
 MOST_CHARS: Final = 500
 
+_log: Final = logging.getLogger(__name__)
+
 Send = Callable[[float, float | None, str | None], Awaitable[None]]
 _News = tuple[float, float | None, str | None]
 
 
 class ProgressRelay:
-    """``report`` may be called from any thread, and any number of times; only what grows is sent."""
+    """``report`` may be called from any thread, and any number of times; only what grows is sent.
+
+    Once sending fails, nothing more is sent: the call goes on without.
+    """
 
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -55,6 +61,12 @@ class ProgressRelay:
         self._there.set()
 
     async def _run(self) -> None:
+        try:
+            await self._send_all()
+        except Exception as error:  # noqa: BLE001 - progress that nobody hears is no fault of the call
+            _log.info("the progress of a call could not be told: %s", type(error).__name__)
+
+    async def _send_all(self) -> None:
         last = False
         while not last:
             await self._there.wait()

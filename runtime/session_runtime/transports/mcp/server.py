@@ -6,6 +6,7 @@ The low-level server is used: what it is told is what a ``CallerSession`` says.
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import Any, Final, Protocol
 
 import mcp_types as types
@@ -19,7 +20,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from session_runtime import __version__
 from session_runtime.transports.mcp.callers import Caller
-from session_runtime.transports.mcp.consent import consent_of
+from session_runtime.transports.mcp.consent import exchange_of, person_of
 from session_runtime.transports.mcp.outcome import Outcome
 from session_runtime.transports.mcp.progress import ProgressRelay
 from session_runtime.transports.mcp.session import CallerSession
@@ -42,16 +43,25 @@ class Clients(Protocol):
     def caller(self, context: Context) -> Caller:
         """Who calls, as it was let in with this very request."""
 
+    def returning(self, context: Context) -> Caller | None:
+        """Who calls, as it is now; None if it may not come in any more."""
+
 
 class OneClient:
     """The client at the other end of one pipe or one HTTP session, and how it is told of changes.
 
-    ``caller`` says who calls with a request.
+    ``caller`` says who calls with a request, ``returning`` who that is by now, if it may still come in.
     """
 
-    def __init__(self, session: CallerSession, caller: Callable[[Context], Caller]) -> None:
+    def __init__(
+        self,
+        session: CallerSession,
+        caller: Callable[[Context], Caller],
+        returning: Callable[[Context], Caller | None],
+    ) -> None:
         self._session = session
         self._caller = caller
+        self._returning = returning
         self.bus: SubscriptionBus = InMemorySubscriptionBus()
         self._last: Context | None = None
 
@@ -63,6 +73,10 @@ class OneClient:
     def caller(self, context: Context) -> Caller:
         """Who calls, with every request anew."""
         return self._caller(context)
+
+    def returning(self, context: Context) -> Caller | None:
+        """Who calls, as it is now."""
+        return self._returning(context)
 
     def attach(self, server: Server[Any]) -> None:
         """Learn from this server how to reach a client of the handshake era."""
@@ -130,8 +144,10 @@ class ToolServer:
             if progress_token_from_params(context.params) is not None:
                 relay = ProgressRelay(context.session.report_progress)
                 report = await stack.enter_async_context(relay.running())
-            consent = consent_of(context)
-            return await session.call(caller, params.name, arguments, report, consent)
+            if (exchange := exchange_of(context)) is not None:
+                stack.enter_context(exchange.held())
+            person = person_of(context, partial(self._clients.returning, context))
+            return await session.call(caller, params.name, arguments, report, person)
 
     async def _tell(self, context: Context) -> None:
         """Say before the result of a call that it made tools callable."""

@@ -21,7 +21,8 @@ from session_runtime.handler import HandlerContext, ProgressSink
 from session_runtime.registry.invoke.consent import NOBODY, Consent
 from session_runtime.registry.names import RESULTS_READ
 from session_runtime.registry.spec import ToolSpec
-from session_runtime.transports.mcp.callers import Caller, Callers
+from session_runtime.transports.mcp.agreeing import Agreed, Person, Proposal
+from session_runtime.transports.mcp.callers import MOST_ASKED, Caller, Callers
 from session_runtime.transports.mcp.outcome import Outcome, Returned, Said, refusal
 from session_runtime.transports.mcp.reading import Reading
 
@@ -96,20 +97,23 @@ class CallerSession:
         name: str,
         arguments: Mapping[str, Any],
         on_progress: ProgressSink | None = None,
-        consent: Consent = NOBODY,
+        person: Person | None = None,
     ) -> Outcome:
         """Call a tool that is listed; raises nothing but the cancellation of whoever waits.
 
-        ``consent`` asks a person about destructive tools, if the rules want one to be asked (RTE-9).
+        ``person`` is asked about destructive tools, if the rules want one to be asked (RTE-9).
         """
-        if reason := self._obstacle():
-            return self._callers.refuse(reason)
+        if self._running >= MOST_CALLS:
+            return self._callers.count(
+                refusal(
+                    f"{MOST_CALLS} calls of this client are running: nothing was run. Wait for their results."
+                )
+            )
         self._running += 1
         try:
-            with self._callers.generations.pin() as generation:
-                return await self._call(
-                    generation, name, _Call(caller, arguments, on_progress, consent)
-                )
+            call = _Call(caller, name, arguments, on_progress)
+            outcome = await (self._once(call) if person is None else self._if_agreed(call, person))
+            return self._callers.count(outcome)
         finally:
             self._running -= 1
 
@@ -118,21 +122,44 @@ class CallerSession:
         self._results.close()
         self.forget()
 
-    def _obstacle(self) -> str | None:
-        if self._running >= MOST_CALLS:
-            return f"{MOST_CALLS} calls of this client are running: nothing was run. Wait for their results."
-        return self._callers.obstacle()
+    async def _if_agreed(self, call: "_Call", person: Person) -> Outcome:
+        """Make a call; if a person has to agree to it, ask, and then make it by what holds by then (RTE-9).
 
-    async def _call(self, generation: Generation, name: str, call: "_Call") -> Outcome:
+        While the person is asked the call holds no generation and counts as no running one.
+        """
+        proposal = Proposal()
+        outcome = await self._once(replace(call, consent=proposal))
+        if proposal.proposed is None:
+            return outcome
+        said = await self._ask(call, person, proposal.proposed.spec)
+        if isinstance(said, str):
+            return refusal(f"{call.name} was not run and nothing was changed: {said}.")
+        return await self._once(replace(call, caller=said, consent=Agreed(proposal.digest)))
+
+    async def _ask(self, call: "_Call", person: Person, spec: ToolSpec) -> Caller | str:
+        with self._callers.asking(call.caller) as has_room:
+            if has_room:
+                return await person.ask(spec, call.arguments)
+        return f"a person has to agree to it, and {MOST_ASKED} calls of yours wait for one already"
+
+    async def _once(self, call: "_Call") -> Outcome:
+        """Make a call by the generation in force."""
+        if reason := self._callers.obstacle(call.caller):
+            return refusal(reason)
+        with self._callers.generations.pin() as generation:
+            return await self._call(generation, call)
+
+    async def _call(self, generation: Generation, call: "_Call") -> Outcome:
         view = self.view(call.caller)
-        spec = view.turn.by_name.get(name)
+        spec = view.turn.by_name.get(call.name)
         if spec is None:
             generation.invoker.lookups.add("unknown")
-            _, reason = why_not_exposed(view.exposure, view.turn, name)
-            return self._callers.refuse(f"{reason}.")
+            _, reason = why_not_exposed(view.exposure, view.turn, call.name)
+            return refusal(f"{reason}.")
         if spec.origin == "virtual":
-            return self._callers.count(self._search(view, call.arguments))
-        outcome = await self._callers.run(name, self._invoke(generation, view, spec, call))
+            return self._search(view, call.arguments)
+        running = self._invoke(generation, view, spec, call)
+        outcome = await self._callers.run(call.caller, call.name, running)
         return replace(outcome, loaded=self._load_reading(view))
 
     async def _invoke(
@@ -218,9 +245,10 @@ class CallerSession:
 @dataclass(frozen=True, slots=True)
 class _Call:
     caller: Caller
+    name: str
     arguments: Mapping[str, Any]
     on_progress: ProgressSink | None
-    consent: Consent
+    consent: Consent = NOBODY
 
 
 def _for_clients(profile: Profile, remembers: bool) -> Profile:

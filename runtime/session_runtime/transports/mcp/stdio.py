@@ -24,7 +24,7 @@ async def serve_pipe(callers: Callers, caller: Caller, ends: Ends) -> None:
     """Serve one client, in whichever era it begins, until it closes its end of the pipe."""
     with callers.client() as client_id:
         session = CallerSession(callers, client_id, remembers=True)
-        client = OneClient(session, lambda _: caller)
+        client = OneClient(session, lambda _: caller, lambda _: caller)
         telling = asyncio.create_task(
             tell_of_changes(callers, session, client, lambda: caller), name="tell of changes"
         )

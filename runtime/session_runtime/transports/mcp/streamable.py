@@ -9,13 +9,15 @@ import inspect
 import logging
 import secrets
 from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 import anyio
 import mcp_types as types
+import pydantic_core
 from anyio.abc import TaskGroup, TaskStatus
 from mcp.server.lowlevel.server import Server
 from mcp.server.runner import serve_loop
@@ -31,12 +33,15 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from session_runtime.transports.mcp.callers import Caller, Callers
-from session_runtime.transports.mcp.endpoint import PRINCIPAL, SessionLimits
+from session_runtime.transports.mcp.endpoint import BODY, PRINCIPAL, SessionLimits
+from session_runtime.transports.mcp.exchange import EXCHANGE, Exchange
 from session_runtime.transports.mcp.server import Clients, Context, OneClient, ToolServer, options
 from session_runtime.transports.mcp.session import CallerSession
 from session_runtime.transports.mcp.watching import tell_of_changes
 from session_runtime.types import Principal
 
+NO_BEGINNING: Final = "without a session only initialize is answered: begin with that"
+ID_IN_USE: Final = "a request of this id is not answered yet: give each request an id of its own"
 NOBODY_S_SESSION: Final = "there is no session of this id: begin with initialize"
 TOO_MANY: Final = "too many sessions are open: close some, or try again later"
 WATCHER_OF_STREAMS: Final = "_shutdown_watcher"
@@ -45,11 +50,22 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True, eq=False)
 class _Session:
-    """An open session: whose it is, the way to it, and how much of it is in use."""
+    """An open session: whose it is, the way to it, how much of it is in use, its requests by id."""
 
     owner: str
     transport: StreamableHTTPServerTransport
     in_use: int = 0
+    exchanges: dict[str, Exchange] = field(default_factory=dict)
+
+    def begin(self, request_id: str) -> Exchange:
+        """Use an id until the exchange is over."""
+        exchange = Exchange(partial(self._over, request_id))
+        self.exchanges[request_id] = exchange
+        return exchange
+
+    def _over(self, request_id: str, exchange: Exchange) -> None:
+        if self.exchanges.get(request_id) is exchange:
+            del self.exchanges[request_id]
 
 
 class HttpSessions:
@@ -104,12 +120,18 @@ class HttpSessions:
             await self._end(session_id)
 
     async def _open(self, principal: Principal, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a new session answer the request; unless that is a good ``initialize``, it ends again."""
+        """Let a new session answer a good ``initialize``; if it refuses, it ends again.
+
+        Only once it is answered an older session goes for it.
+        """
+        if not _begins(scope[BODY]):
+            await _error(NO_BEGINNING, 400)(scope, receive, send)
+            return
         session_id = await self._admit(principal)
         if session_id is None:
             await _error(TOO_MANY, 503)(scope, receive, send)
             return
-        status = _Status(send)
+        status = _Status(send, partial(self._make_room, principal.name))
         try:
             await self._serve(self._sessions[session_id], scope, receive, status.send)
         finally:
@@ -120,28 +142,42 @@ class HttpSessions:
     async def _admit(self, principal: Principal) -> str | None:
         """Start a session, one at a time so that all are counted; None if there is no room for it."""
         async with self._admitting:
-            if self._group is None or not await self._make_room(principal.name):
+            if self._group is None or not self._has_room(principal.name):
                 return None
             session_id = secrets.token_hex(16)
             await self._group.start(self._run, session_id, principal)
             return session_id
 
     async def _serve(self, session: _Session, scope: Scope, receive: Receive, send: Send) -> None:
+        request_id = _id_of(scope[BODY])
+        if request_id in session.exchanges:
+            await _error(ID_IN_USE, 400)(scope, receive, send)
+            return
         session.in_use += 1
         try:
-            await session.transport.handle_request(scope, receive, send)
+            with ExitStack() as stack:
+                if request_id is not None:
+                    exchange = session.begin(request_id)
+                    stack.enter_context(exchange.heard())
+                    scope = {**scope, EXCHANGE: exchange}
+                await session.transport.handle_request(scope, receive, send)
         finally:
             session.in_use -= 1
 
-    async def _make_room(self, owner: str) -> bool:
-        """End the principal's longest idle session if it has too many; False if there is no room."""
+    def _has_room(self, owner: str) -> bool:
+        """Whether there may be one more, perhaps in the place of one that is idle."""
+        own = [each for each in self._sessions.values() if each.owner == owner]
+        to_end = len(own) + 1 - self._limits.most_per_principal
+        if to_end > sum(not each.in_use for each in own):
+            return False
+        return len(self._sessions) - max(0, to_end) < self._limits.most
+
+    async def _make_room(self, owner: str) -> None:
+        """End the principal's longest idle sessions while it has too many."""
         own = [key for key, each in self._sessions.items() if each.owner == owner]
-        if len(own) >= self._limits.most_per_principal:
-            idle = [key for key in own if not self._sessions[key].in_use]
-            if not idle:
-                return False
-            await self._end(idle[0])
-        return len(self._sessions) < self._limits.most
+        idle = [key for key in own if not self._sessions[key].in_use]
+        for key in idle[: max(0, len(own) - self._limits.most_per_principal)]:
+            await self._end(key)
 
     async def _run(
         self,
@@ -153,7 +189,7 @@ class HttpSessions:
         transport = StreamableHTTPServerTransport(session_id, idle_timeout=self._limits.idle_s)
         with self._callers.client() as client_id:
             caller = CallerSession(self._callers, client_id, remembers=True)
-            client = OneClient(caller, _caller)
+            client = OneClient(caller, _caller, lambda _: self._in_force(principal.name))
             try:
                 server = self._server(client, caller.directory(Caller(principal)))
                 client.attach(server)
@@ -210,8 +246,9 @@ class HttpSessions:
 
     async def _publish_changes(self) -> None:
         """Tell whoever listens in the era without sessions that lists may have changed."""
+        seen = self._callers.generation.number
         while True:
-            await self._callers.generations.newer_than(self._callers.generation.number)
+            seen = (await self._callers.generations.newer_than(seen)).number
             await self._bus.publish(ToolsListChanged())
 
 
@@ -228,6 +265,10 @@ class _Strangers:
 
     def caller(self, context: Context) -> Caller:
         """Who was let in with this request."""
+        return _caller(context)
+
+    def returning(self, context: Context) -> Caller | None:
+        """The same: nobody can be asked, so that no time passes."""
         return _caller(context)
 
 
@@ -274,17 +315,47 @@ class _Listeners:
 
 
 class _Status:
-    """Passes an answer on and looks at its status; ``good`` if there was an answer below 400."""
+    """Passes an answer on and looks at its status; ``good`` if there was an answer below 400.
 
-    def __init__(self, send: Send) -> None:
+    ``before_good`` is awaited before such an answer begins.
+    """
+
+    def __init__(self, send: Send, before_good: Callable[[], Awaitable[None]]) -> None:
         self._send = send
+        self._before_good = before_good
         self.good = False
 
     async def send(self, message: Message) -> None:
         """Pass on one part of the answer."""
         if message["type"] == "http.response.start":
             self.good = message["status"] < 400
+            if self.good:
+                await self._before_good()
         await self._send(message)
+
+
+def _begins(body: bytes) -> bool:
+    """Whether this is an ``initialize`` that a session can begin with."""
+    try:
+        message = types.jsonrpc_message_adapter.validate_json(body, by_name=False)
+        if not isinstance(message, types.JSONRPCRequest) or message.method != "initialize":
+            return False
+        types.InitializeRequestParams.model_validate(message.params, by_name=False)
+    except ValueError:
+        return False
+    return True
+
+
+def _id_of(body: bytes) -> str | None:
+    """The id of a request, as the SDK tells requests apart; None for anything else."""
+    try:
+        message = pydantic_core.from_json(body)
+    except ValueError:
+        return None
+    match message:
+        case {"method": _, "id": str() | int() as request_id}:
+            return str(request_id)
+    return None
 
 
 def _caller(context: Context) -> Caller:

@@ -29,8 +29,10 @@ async def tell_of_changes(
 
     A client that does not take the news in time lists again whenever it likes: each list is the newest.
     """
+    seen = callers.generation.number
     while True:
-        await callers.generations.newer_than(callers.generation.number)
+        newer = await callers.generations.newer_than(seen)
+        seen = newer.number  # what comes while the client is told of this one is told next
         if (whose := caller()) is None:
             return
         await _tell_if_outdated(session, whose, client)
@@ -43,5 +45,5 @@ async def _tell_if_outdated(session: CallerSession, caller: Caller, client: Tell
                 await client.tell()
     except TimeoutError:
         _log.info("an MCP client was not told of a change in time")
-    except Exception:  # noqa: BLE001 - the next change is told of, and each list is the newest anyway
-        _log.exception("an MCP client could not be told of a change")
+    except Exception as error:  # noqa: BLE001 - whether its owner may still come in is watched on
+        _log.info("an MCP client could not be told of a change", exc_info=error)
