@@ -1,13 +1,19 @@
-"""``tools approve`` speaks to the daemon, and says when nothing waits (RTE-4)."""
+"""``tools approve`` shows what changed, approves one form of it, and says when nothing waits (RTE-4)."""
 
+import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from session_runtime.cli import exits
+from session_runtime.registry.approvals import ApprovalFile, Seen
+from session_runtime.testing.mcp_servers.script import Script
 from tests.cli.conftest import Run
+from tests.cli.test_servers import ALONE
 from tests.control_daemon import Daemon, control_daemon
+from tests.system.server_config import server
 
 
 @pytest.fixture
@@ -16,7 +22,7 @@ def daemon(tmp_path: Path) -> Iterator[Daemon]:
         yield running
 
 
-@pytest.mark.parametrize("arguments", [("a.wipe",), ("--all", "a")])
+@pytest.mark.parametrize("arguments", [("a.wipe",), ("a.wipe", "--form", "f0"), ("--all", "a")])
 def test_where_nothing_waits_nothing_is_approved(
     run: Run, daemon: Daemon, arguments: tuple[str, ...]
 ) -> None:
@@ -25,6 +31,73 @@ def test_where_nothing_waits_nothing_is_approved(
     assert "waits for an approval; status lists those that do" in done.err
 
 
-@pytest.mark.parametrize("arguments", [(), ("a.wipe", "--all", "a")])
+@pytest.mark.parametrize(
+    "arguments", [(), ("a.wipe", "--all", "a"), ("--form", "f0", "--all", "a"), ("--form", "f0")]
+)
 def test_one_thing_is_named(run: Run, daemon: Daemon, arguments: tuple[str, ...]) -> None:
     assert run("tools", "approve", *arguments).code == exits.USAGE
+
+
+OLD = {"type": "object", "properties": {"path": {"type": "string"}}}
+NEW = {"type": "object", "properties": {"path": {"type": "string"}, "all": {"type": "boolean"}}}
+WIPE = {"name": "wipe", "inputSchema": NEW, "annotations": {"destructiveHint": True}}
+SHOWN = """a.wipe: tool wipe of server a
+   {
+     "destructive": true,
+     "output": null,
+     "parameters": {
+       "properties": {
+  +      "all": {
+  +        "type": "boolean"
+  +      },
+         "path": {
+           "type": "string"
+         }
+       },
+       "type": "object"
+     }
+   }
+"""
+
+
+@pytest.fixture
+def waiting(tmp_path: Path) -> Iterator[Daemon]:
+    """A daemon whose tool ``a.wipe`` has another form than the one that was seen before it started."""
+    seen = Seen("a", "wipe", "another", True, {"parameters": OLD, "output": None})
+    ApprovalFile(tmp_path / ".session-runtime").add([seen])
+    text = ALONE + server("a", Script(tools=(WIPE,)))
+    with control_daemon(tmp_path, text) as running:
+        yield running
+
+
+@pytest.mark.requirement("RTE-4")
+def test_what_waits_is_looked_at_and_approved_in_just_that_form(run: Run, waiting: Daemon) -> None:
+    [found] = re.findall(
+        r"^waits for an approval: a\.wipe in the form (\w+)$", run("status").out, re.M
+    )
+    shown = run("tools", "approve", "a.wipe")
+    command = f"session-runtime tools approve a.wipe --form {found}"
+    assert (shown.code, shown.out) == (0, f"{SHOWN}to approve exactly this: {command}\n")
+    assert (
+        json.loads(run("tools", "approve", "a.wipe", "--json").out)["forms"][0]["digest"] == found
+    )
+    assert run("tools", "approve", "a.wipe", "--form", "f0").code == exits.USAGE
+    assert "waits for an approval" in run("status").out
+    done = run(*command.split()[1:])
+    assert done.out.splitlines()[0] == "approved: a.wipe"
+    assert "waits for an approval" not in run("status").out
+
+
+@pytest.mark.requirement("RTE-4")
+def test_a_tool_that_waits_is_shown_without_a_daemon_too(run: Run, tmp_path: Path) -> None:
+    seen = Seen("a", "wipe", "another", True)
+    ApprovalFile(tmp_path / ".session-runtime").add([seen])
+    (tmp_path / "config.toml").write_text(ALONE + server("a", Script(tools=(WIPE,))), "utf-8")
+    lines = run("tools", "show", "a.wipe").out.splitlines()
+    assert lines[:4] == [
+        "a.wipe is left out: it changed and waits for an approval",
+        "a.wipe: tool wipe of server a",
+        "  how it was before was not kept; now it is:",
+        "  {",
+    ]
+    assert json.loads(run("tools", "show", "a.wipe", "--json").out)["forms"][0]["before"] is None

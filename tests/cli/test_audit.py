@@ -78,7 +78,7 @@ def test_where_nothing_was_recorded_there_is_nothing_to_verify(run: Run) -> None
 def test_the_last_records_are_shown_in_order_and_cannot_steer_a_terminal(
     run: Run, tmp_path: Path
 ) -> None:
-    call = Subject(0.0, "a", "c1", "bank.pay\x1b[2J", "here", "bot", Identity("u1"), b"{}", {})
+    call = Subject(0.0, "a", "c1", "bank.pay\x1b[2J\n", "here", "bot", Identity("u1"), b"{}", {})
     refused = Outcome("refused", "tool.revoked", 0, 0.0, None, 0)
     write(tmp_path / STATE, [1])
     store_in(tmp_path / STATE).append(
@@ -87,11 +87,24 @@ def test_the_last_records_are_shown_in_order_and_cannot_steer_a_terminal(
     done = run("audit", "tail", "-n", "2")
     at = "1970-01-01T00:00:00.000+00:00"
     assert done.out == (
-        f"       3  {at}  bank.pay\\x1b[2J  begun  bot for u1\n"
-        f"       4  {at}  bank.pay\\x1b[2J  refused (tool.revoked)  bot for u1\n"
+        f"       3  {at}  bank.pay\\x1b[2J\\n  begun  bot for u1\n"
+        f"       4  {at}  bank.pay\\x1b[2J\\n  refused (tool.revoked)  bot for u1\n"
     )
     lines = run("audit", "tail", "--json").out.splitlines()
     assert [json.loads(line)["seq"] for line in lines] == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    "record", [{"event": "call", "tool": "t", "fault": "TypeError"}, {"event": [1]}, {"time": 1}]
+)
+def test_a_record_without_its_particulars_is_shown_as_it_is(
+    run: Run, tmp_path: Path, record: dict[str, object]
+) -> None:
+    store_in(tmp_path / STATE).append([record])
+    done = run("audit", "tail", "-n", "1")
+    rest = {name: value for name, value in record.items() if name != "event"}
+    told = f"       2  {record.get('event')} {json.dumps(rest)}\n"
+    assert (done.code, done.out) == (exits.OK, told)
 
 
 @pytest.mark.requirement("RTE-13")
@@ -106,9 +119,26 @@ def test_the_status_of_a_daemon_shows_the_end_that_can_be_verified(
         assert run("audit", "verify", "--expect", end).code == exits.OK
 
 
+@pytest.mark.requirement("RTE-13")
+def test_the_status_of_a_daemon_tells_that_its_log_was_cut(run: Run, tmp_path: Path) -> None:
+    with control_daemon(tmp_path, '[runtime]\nwatch = "off"\n') as daemon:
+        daemon.do(asked(daemon))
+        audit = json.loads(run("status", "--json").out)["audit"]
+        files(tmp_path / STATE)[0].write_bytes(b"")
+        daemon.do(asked(daemon))
+        known = f"record {audit['sequence']}:{audit['head']} is not there any more"
+        assert f"warning: the audit log was altered: {known}" in run("status").out
+        assert "session_runtime_audit_altered 1\n" in daemon.do(metrics(daemon))
+    assert run("audit", "verify").code == exits.FAILED
+
+
 async def asked(daemon: Daemon) -> None:
     """One ask, with a prefetch that is recorded, and the record on the disk."""
     await daemon.runtime.ask(AskRequest("hello"))
     log = daemon.runtime._audit
     assert log is not None
     await log._idle.wait()
+
+
+async def metrics(daemon: Daemon) -> str:
+    return daemon.runtime.metrics()

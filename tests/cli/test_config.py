@@ -54,7 +54,8 @@ def test_code_that_can_never_be_imported_is_warned_about_and_not_run(
     run: Run, tmp_path: Path
 ) -> None:
     write_handler(tmp_path / "tools", "bad", code="def execute(args, context)\n")
-    write_handler(tmp_path / "tools", "loud", code="print('it ran')\n")
+    loud = "print('it ran')\ndef execute(args, context): ...\n"
+    write_handler(tmp_path / "tools", "loud", code=loud)
     entry = '[handlers.entries."a.b"]\nimport = "no_such_package:f"\ndescription = "Does it."\n'
     (tmp_path / "config.toml").write_text(f'[handlers]\npaths = ["tools"]\n{entry}')
     text, data = run("config", "check"), run("config", "check", "--json")

@@ -37,10 +37,10 @@ def home(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def at_terminal(folder: Path, typed: str | None) -> tuple[int, str]:
-    """The exit code of ``ask`` at a terminal on which this is typed, and what is seen there.
+def at_terminal(folder: Path, *typed: str) -> tuple[int, str]:
+    """The exit code of ``ask`` at a terminal where each question gets what is typed, and what is seen there.
 
-    If nothing is typed, the question is interrupted.
+    If nothing is typed, the first question is interrupted.
     """
     ours, its = pty.openpty()
     sources = str(Path(session_runtime.__file__).parents[1])
@@ -55,11 +55,13 @@ def at_terminal(folder: Path, typed: str | None) -> tuple[int, str]:
         os.close(its)
         hung = threading.Timer(HANGS_S, process.kill)
         hung.start()
-        seen = _until(ours, b"[y/N]: ")
-        if typed is None:
+        seen = b""
+        for said in typed:
+            seen += _until(ours, b"[y/N]: ")
+            os.write(ours, said.encode())
+        if not typed:
+            seen = _until(ours, b"[y/N]: ")
             process.send_signal(signal.SIGINT)
-        else:
-            os.write(ours, typed.encode())
         seen += _until(ours, None)
         hung.cancel()
     os.close(ours)
@@ -86,7 +88,7 @@ def ran(folder: Path) -> list[str]:
 
 @pytest.mark.requirement("RTE-9b")
 def test_at_a_terminal_what_the_person_agrees_to_runs_and_the_ask_goes_on(home: Path) -> None:
-    code, seen = at_terminal(home, "perhaps\ny\nn\n")
+    code, seen = at_terminal(home, "perhaps\n", "y\n", "n\n")
     assert code == exits.OK
     assert r'May this run? wipe {"path":"a\u202eb"} [y/N]:' in seen
     assert 'May this run? wipe {"path":"c"} [y/N]:' in seen
@@ -95,24 +97,32 @@ def test_at_a_terminal_what_the_person_agrees_to_runs_and_the_ask_goes_on(home: 
 
 
 @pytest.mark.requirement("RTE-9b")
+def test_what_is_typed_ahead_is_no_yes_to_a_question_that_was_not_seen(home: Path) -> None:
+    code, seen = at_terminal(home, "perhaps\ny\ny\ny\n", "n\n", "n\n")
+    assert code == exits.OK
+    assert "Done." in seen
+    assert ran(home) == []
+
+
+@pytest.mark.requirement("RTE-9b")
 def test_no_answer_is_no(home: Path) -> None:
-    code, seen = at_terminal(home, "\n\n")
+    code, seen = at_terminal(home, "\n", "\n")
     assert code == exits.OK
     assert ran(home) == []
     assert "tool.declined" in seen
 
 
 @pytest.mark.requirement("RTE-9b")
-@pytest.mark.parametrize("typed", ["\x04", "y\n\x04"], ids=["at once", "later"])
-def test_whoever_leaves_agrees_to_nothing(home: Path, typed: str) -> None:
-    code, _ = at_terminal(home, typed)
+@pytest.mark.parametrize("typed", [("\x04",), ("y\n", "\x04")], ids=["at once", "later"])
+def test_whoever_leaves_agrees_to_nothing(home: Path, typed: tuple[str, ...]) -> None:
+    code, _ = at_terminal(home, *typed)
     assert code == exits.NEEDS_CONFIRMATION
     assert ran(home) == []
 
 
 @pytest.mark.requirement("RTE-9b")
 def test_an_interrupt_while_the_question_waits_ends_the_command(home: Path) -> None:
-    code, seen = at_terminal(home, None)
+    code, seen = at_terminal(home)
     assert code == exits.INTERRUPTED
     assert "Fatal" not in seen
     assert ran(home) == []

@@ -302,15 +302,6 @@ def test_a_variable_that_only_the_daemon_lacks_is_told_as_that(
     )
 
 
-def test_what_is_given_with_an_edit_stands_at_no_line_yet(run: Run, config: Path) -> None:
-    config.write_text("# mine\n")
-    done = run("config", "set", "ask.max_steps", "zero")
-    assert (done.code, done.err) == (
-        exits.CONFIG,
-        'error: ask.max_steps: must be a whole number (given: "zero")\n',
-    )
-
-
 @pytest.mark.parametrize(
     ("key", "hint"),
     [

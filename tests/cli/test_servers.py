@@ -62,6 +62,29 @@ def test_a_server_is_listed_again_or_restarted_on_demand(run: Run, daemon: Daemo
     assert (told["receipt"]["trigger"], told["receipt"]["verdict"]) == ("servers", "unchanged")
 
 
+@pytest.mark.requirement("RTE-4")
+def test_a_script_learns_that_a_refreshed_server_is_not_there(run: Run, daemon: Daemon) -> None:
+    for options in ((), ("--restart", "--json")):
+        done = run("tools", "refresh", "gone", *options)
+        assert (done.code, "/no/such/program" in done.out) == (exits.UNAVAILABLE, True)
+
+
+def test_a_server_behind_an_address_has_no_log(run: Run, tmp_path: Path) -> None:
+    text = ALONE + table("far", url="http://127.0.0.1:9/mcp")
+    with control_daemon(tmp_path, text):
+        done = run("tools", "logs", "far")
+        assert (done.code, done.out) == (exits.USAGE, "")
+        assert "far has a url: what it logs stays where it runs" in done.err
+
+
+def test_skipped_lines_are_told_by_the_status(run: Run, tmp_path: Path) -> None:
+    script = Script(tools=("echo",), chatter="a log line\n")
+    with control_daemon(tmp_path, ALONE + server("loud", script)):
+        assert re.search(
+            r"^server loud: ready .*, \d+ lines skipped$", run("status").out, re.MULTILINE
+        )
+
+
 @pytest.mark.parametrize("what", ["logs", "refresh"])
 def test_an_unknown_server_is_told_with_the_nearest_name(
     run: Run, daemon: Daemon, what: str
@@ -83,9 +106,12 @@ def test_tools_of_servers_are_listed_with_their_source(run: Run, tmp_path: Path)
 
 def test_a_configuration_is_checked_without_starting_any_server(run: Run, tmp_path: Path) -> None:
     started = tmp_path / "started"
-    touch = table("a", command="touch", args=[str(started)])
-    (tmp_path / "config.toml").write_text(ALONE + touch, "utf-8")
+    text = "".join(table(name, command="touch", args=[str(started)]) for name in ("a", "b"))
+    (tmp_path / "config.toml").write_text(ALONE + text, "utf-8")
     done = run("config", "check")
     assert done.code == exits.OK, done
-    assert "mcp.servers.a: nothing is connected to in a trial" in done.out + done.err
+    told = [line for line in done.err.splitlines() if "server" in line]
+    assert told == ["note: servers are not contacted by this check: a, b"]
+    assert json.loads(run("config", "check", "--json").out)["not_contacted"] == ["a", "b"]
+    assert "server" not in run("config", "set", "ask.max_steps", "9").err
     assert not started.exists()

@@ -8,6 +8,7 @@ import pytest
 from session_runtime.cli import exits, tools_diff
 from tests.cli.conftest import Run
 from tests.support import write_handler
+from tests.system.server_config import table
 
 CONFIG = '[handlers]\npaths = ["tools"]\nbundled = false\n'
 TEXT = {"type": "object", "properties": {"a": {"type": "string"}}}
@@ -76,6 +77,33 @@ def test_two_files_are_compared_without_a_configuration(
     (tmp_path / "config.toml").write_text("no configuration")
     done = run("tools", "diff", old, str(tmp_path / "new.json"))
     assert (done.code, done.out) == (tools_diff.BREAKING, "breaking    t is gone\n")
+
+
+@pytest.mark.requirement("RTE-12")
+def test_a_name_in_a_snapshot_cannot_pass_for_another_line(
+    run: Run, tools: Path, tmp_path: Path
+) -> None:
+    snapshot = json.loads(Path(kept(run, tmp_path)).read_text())
+    [tool] = snapshot["tools"]
+    tool["name"] = "a is new\ncompatible\tb\u2028\x1b"
+    (tmp_path / "new.json").write_text('{"version":1,"tools":[]}')
+    (tmp_path / "old.json").write_text(json.dumps(snapshot))
+    done = run("tools", "diff", str(tmp_path / "old.json"), str(tmp_path / "new.json"))
+    assert done.out == "breaking    a is new\\ncompatible\\tb\\u2028\\x1b is gone\n"
+
+
+@pytest.mark.requirement("RTE-12")
+@pytest.mark.parametrize("command", [("snapshot",), ("diff", "old.json")])
+def test_tools_of_a_server_that_is_not_there_are_no_change(
+    run: Run, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    (tmp_path / "old.json").write_text('{"version":1,"tools":[]}')
+    (tmp_path / "config.toml").write_text(
+        "[handlers]\nbundled = false\n" + table("gone", command="/no/such/program")
+    )
+    done = run("tools", *command)
+    assert (done.code, done.out) == (exits.UNAVAILABLE, "")
+    assert "the tools of gone are not known" in done.err
 
 
 @pytest.mark.parametrize("content", [None, "{}", "no json", '{"version":2}'])

@@ -19,26 +19,35 @@ WAIT_S = 20.0
 
 @dataclass
 class NoteTaker:
-    """Builds nothing; ``gate`` holds up every preparation until it is set."""
+    """Builds nothing; ``gate`` holds up every preparation until it is set, ``begun`` is set once it did."""
 
     committed: list[ConfigSnapshot] = field(default_factory=list)
     aborted: list[ConfigSnapshot] = field(default_factory=list)
     touched: list[Touched] = field(default_factory=list)
     purposes: list[Purpose] = field(default_factory=list)
+    hurried: list[bool] = field(default_factory=list)
     prepared: int = 0
     refuses: str | None = None
     gate: asyncio.Event = field(default_factory=asyncio.Event)
+    begun: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
         self.gate.set()
 
     async def prepare(
-        self, snapshot: ConfigSnapshot, touched: Touched = None, purpose: Purpose = "reload"
+        self,
+        snapshot: ConfigSnapshot,
+        touched: Touched = None,
+        purpose: Purpose = "reload",
+        hurry: asyncio.Event | None = None,
     ) -> "Note":
         self.touched.append(touched)
         self.purposes.append(purpose)
         self.prepared += 1
+        if not self.gate.is_set():
+            self.begun.set()
         await self.gate.wait()
+        self.hurried.append(hurry is not None and hurry.is_set())
         if self.refuses is not None:
             raise ConfigError([Problem(self.refuses)])
         return Note(self, snapshot)

@@ -42,6 +42,16 @@ def test_a_new_profile_is_listed_key_by_key(read: Reader) -> None:
     assert gone["models.main.model"] == Change("models.main.model", "m", None, "next ask")
 
 
+def test_of_a_new_table_only_what_was_written_is_listed(read: Reader) -> None:
+    server = '[mcp.servers.shop]\ncommand = "x"\n'
+    tool = f"{server}[mcp.servers.shop.tools.buy]\ndestructive = true\n"
+    key = "mcp.servers.shop.tools.buy.destructive"
+    assert changes(read(server), read(tool)) == (Change(key, None, True, "next ask"),)
+    assert changes(read(tool), read(server)) == (Change(key, True, None, "next ask"),)
+    [default] = changes(read(f"{tool}deprecated = 'old'"), read(tool))
+    assert (default.key, default.new) == ("mcp.servers.shop.tools.buy.deprecated", None)
+
+
 def test_a_rotated_secret_is_a_change_that_shows_no_secret(read: Reader) -> None:
     old, new = (read(CHAT, env={"OPENAI_API_KEY": key}) for key in ("old secret", "new secret"))
     assert changes(old, new) == (Change("models.main.api_key", "***", "***", "next ask"),)

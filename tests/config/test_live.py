@@ -291,3 +291,23 @@ async def test_no_edit_takes_the_last_key_away_before_a_restart(tmp_path: Path) 
         file.write_text(results(6) + key.replace("bot", "other"))
         assert (await place.live.reload("watch")).waiting == ()
         assert list(place.live.snapshot.settings.http.keys) == ["other"]
+
+
+@pytest.mark.requirement("REL-2")
+async def test_an_attempt_is_told_to_hurry_if_another_one_waits_behind_it(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(results(5))
+    async with living(file) as place:
+        gate, live = place.builder.gate, place.live
+        gate.clear()
+        attempts = [asyncio.create_task(live.reload("watch"))]
+        await place.builder.begun.wait()
+        attempts += [
+            asyncio.create_task(work) for work in (live.reload("http"), live.refresh("servers"))
+        ]
+        await asyncio.sleep(0)
+        gate.set()
+        await asyncio.gather(*attempts)
+        await live.reload("cli")
+    start_and_watch, others = place.builder.hurried[:2], place.builder.hurried[2:]
+    assert (start_and_watch, others) == ([False, True], [True, False, False])

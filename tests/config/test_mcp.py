@@ -98,6 +98,20 @@ def test_every_key_of_a_server_can_be_given_by_a_variable(read: Reader) -> None:
             "cannot name a variable: it must not be empty or hold =",
         ),
         ('[mcp.servers.a]\ncomand = "x"', "did you mean command?"),
+        (
+            '[mcp.servers.a]\ncommand = "x"\ncredentials_only = true',
+            "mcp.servers.a: credentials_only leaves nobody who could use the server: add credentials",
+        ),
+        (
+            '[mcp.servers.a]\ncommand = ["npx", "-y", "x"]',
+            "mcp.servers.a.command: must be the program alone, as text; what follows it goes into args"
+            " (given: a list)",
+        ),
+        ('[mcpServers.a]\ncommand = "x"', "did you mean mcp.servers?"),
+        ('[mcp_servers.a]\ncommand = "x"', "did you mean mcp.servers?"),
+        ('[servers.a]\ncommand = "x"', "did you mean mcp.servers?"),
+        ('[mcp.a]\ncommand = "x"', "did you mean mcp.servers.a?"),
+        ('[shop]\nurl = "http://h/mcp"', "did you mean mcp.servers.shop?"),
         ('[mcp.servers.a]\ncommand = "x"\nnaming = "short"', "prefix"),
     ],
 )

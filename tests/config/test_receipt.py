@@ -55,8 +55,20 @@ def test_a_receipt_is_told_the_entry_that_keeps_what_it_put_into_force() -> None
     receipts = Receipts()
     for number, verdict in ((1, "applied"), (2, "unchanged")):
         receipts.add(Receipt(number, 1.0, "start", verdict, "d", 1, 0.0))  # type: ignore[arg-type]
-    receipts.kept_as(1, 7)
-    receipts.kept_as(99, 8)
+    receipts.kept_as(1, 7, oldest=1)
+    receipts.kept_as(99, 8, oldest=1)
     assert [each.entry for each in receipts.newest()] == [None, 7]
     assert receipts.applied == receipts.newest()[1]
     assert receipts.newest()[1].to_json()["entry"] == 7
+
+
+def test_no_receipt_names_an_entry_that_the_history_does_not_have_any_more() -> None:
+    receipts = Receipts()
+    for number in range(1, 5):
+        receipts.add(Receipt(number, 1.0, "watch", "applied", "d", number, 0.0))
+        receipts.kept_as(number, number + 10, oldest=max(11, number + 9))
+    assert [each.entry for each in receipts.newest()] == [14, 13, None, None]
+    receipts.kept_as(3, 13, oldest=15)
+    assert [each.entry for each in receipts.newest()] == [None] * 4
+    assert receipts.applied is not None
+    assert receipts.applied.entry is None

@@ -66,7 +66,7 @@ def back(editor: Editor, history: History) -> Back:
     """Go from a text to one that worked before; without a text, there is no file."""
 
     def back(worked: str, now: str | None, *include: str) -> Rollback:
-        number = history.add(tomllib.loads(worked), "d", AT)
+        number = history.add(tomllib.loads(worked), "d", AT).number
         if now is not None:
             editor.write(now)
         return go_back(editor.path, history, number, editor.check, include)
@@ -238,7 +238,7 @@ def test_going_back_gives_what_was_kept_with_the_secrets_of_now(
 ) -> None:
     with TemporaryDirectory() as folder:
         path, history = Path(folder) / "config.toml", History(Path(folder))
-        number = history.add(tree(worked), "d", AT)
+        number = history.add(tree(worked), "d", AT).number
         text = layout.text(tree(now))
         path.write_bytes(text.encode())
         wanted, missing = with_secrets(masked(tree(worked)), tomllib.loads(text))

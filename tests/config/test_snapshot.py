@@ -2,6 +2,7 @@
 
 import pytest
 
+from session_runtime.errors import Problem
 from tests.config.conftest import Reader
 
 
@@ -48,3 +49,13 @@ def test_the_snapshot_names_its_file_as_an_absolute_path(
 ) -> None:
     monkeypatch.chdir(read.folder)
     assert read("[log]\n").path == read.folder / "config.toml"
+
+
+def test_a_fault_of_a_table_is_told_at_its_header_if_it_has_one(read: Reader) -> None:
+    fault = Problem("no", key="mcp.servers.shop")
+    header = read('\n[mcp.servers.shop]\nargs = ["x"]\ncommand = "x"\n')
+    assert [str(each) for each in header.located([fault])] == [
+        "config.toml:2: mcp.servers.shop: no"
+    ]
+    dots = read('[mcp]\nwait_s = 1.0\nservers.shop.command = "x"\n')
+    assert [str(each) for each in dots.located([fault])] == ["config.toml:3: mcp.servers.shop: no"]

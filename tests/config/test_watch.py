@@ -225,6 +225,9 @@ async def test_a_new_text_in_the_prompt_file_reaches_the_next_ask(tmp_path: Path
         ("/home/me/.tools/files/read/cache.db", False),
         ("/home/me/.tools.d/files/read/handler.py", True),
         ("/home/me/.tools.d/files/read/.git/index", False),
+        ("/home/me/.tools", True),
+        ("/home/me/.tools.d", True),
+        ("/home/me", True),
     ],
 )
 def test_of_a_folder_of_tools_only_what_makes_tools_counts(path: str, counts: bool) -> None:

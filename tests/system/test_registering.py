@@ -122,7 +122,7 @@ async def test_what_is_named_and_not_there_is_told_all_at_once_with_file_and_lin
         f"config.toml:2: handlers.paths: {gone}",
         "config.toml:3: handlers.plugins: no package 'acme-nowhere' is installed;"
         " install it where the daemon runs",
-        "config.toml:5: handlers.entries.\"a b\": cannot be a name: write 'a_b'",
+        "config.toml:4: handlers.entries.\"a b\": cannot be a name: write 'a_b'",
         f"config.toml:9: handlers.entries.c.schema: there is no file {tmp_path / 'c.json'}",
     ]
 

@@ -59,6 +59,9 @@ def check_config(diff: bool, state_dir: Path | None, files: Files, as_json: bool
     unusable = [f"{tool['place']}: {tool['reason']}" for tool in found["quarantined"]]
     for warning in (*found["warnings"], *unusable):
         click.echo(f"warning: {printable(warning)}", err=True)
+    if found["not_contacted"]:
+        names = ", ".join(found["not_contacted"])
+        click.echo(f"note: servers are not contacted by this check: {names}", err=True)
     read = printable(source_of(reader))
     click.echo(f"ok: {found['tools']} tools, digest {found['digest']} ({read})")
     return exits.OK
@@ -141,6 +144,7 @@ def _described(found: Checked) -> dict[str, Any]:
         "digest": generation.digest,
         "tools": len(catalog.specs),
         "warnings": [str(warning) for warning in warnings],
+        "not_contacted": list(generation.servers.untried),
         "quarantined": [
             {"name": bad.name, "place": bad.place, "reason": bad.reason}
             for bad in catalog.quarantined

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sys
+import termios
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
@@ -35,8 +36,12 @@ async def answered(request: AskRequest, result: AskResult) -> AskRequest | None:
 
 
 async def _may_run(call: PendingCall) -> bool:
-    """Show the whole call and wait for a yes or no; raises EOFError if none comes any more."""
+    """Show the whole call and wait for a yes or no; raises EOFError if none comes any more.
+
+    What was typed before the question was seen is no answer to it.
+    """
     while True:
+        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
         click.echo(f"May this run? {shown_call(call)} [y/N]: ", nl=False, err=True)
         said = (await _next_line(sys.stdin.fileno())).strip().casefold()
         if said in _YES | _NO:

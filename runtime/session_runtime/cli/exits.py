@@ -22,7 +22,7 @@ Exit codes:
   2    ask: a limit ended it
   3    ask: a person has to confirm a call
   64   the command or the request is wrong
-  69   no daemon runs that could be asked
+  69   no daemon runs that could be asked, or a server of tools is not there
   78   the configuration is wrong
   130  interrupted, or the ask was cancelled
   141  the reader of the output went away"""
@@ -53,7 +53,7 @@ def of_error(error: SessionRuntimeError) -> int:
             return CONFIG
         case RequestError():
             return USAGE
-        case SessionRuntimeError(code="daemon.not_running"):
+        case SessionRuntimeError(code="daemon.not_running" | "mcp.down"):
             return UNAVAILABLE
         case _:
             return FAILED

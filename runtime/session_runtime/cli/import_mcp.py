@@ -1,7 +1,10 @@
 """``tools import-mcp``: takes the servers of another program's ``mcpServers`` JSON into the file."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace as with_changes
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -10,10 +13,13 @@ from session_runtime.cli.options import Files, file_options, json_option
 from session_runtime.cli.proof import proven
 from session_runtime.cli.reading import reader_of
 from session_runtime.config import edit as edit_file
-from session_runtime.config.keys import KeyPath
-from session_runtime.config.mcp_json import servers_of
-from session_runtime.errors import RequestError
-from session_runtime.wire import parse_json, printable
+from session_runtime.config.keys import KeyPath, dotted, sounds_secret
+from session_runtime.config.mcp_json import Imported, servers_of
+from session_runtime.errors import Problem, RequestError
+from session_runtime.trace.redact import mask_secrets
+from session_runtime.wire import printable, strict_json
+
+_PLACEHOLDER: Final = re.compile(r"\$\{[^}]*\}")
 
 
 @click.command("import-mcp")
@@ -26,7 +32,7 @@ from session_runtime.wire import parse_json, printable
 @json_option
 def command(json_file: Path, replace: bool, dry_run: bool, files: Files, as_json: bool) -> None:
     """Take the servers in FILE, JSON with mcpServers, into [mcp.servers] of the configuration."""
-    imported = servers_of(parse_json(json_file.read_bytes()))
+    imported = _imported(json_file)
     for note in imported.notes:
         click.echo(f"note: {printable(note)}", err=True)
     reader = reader_of(files)
@@ -41,10 +47,52 @@ def command(json_file: Path, replace: bool, dry_run: bool, files: Files, as_json
     changes: dict[KeyPath, object] = {
         ("mcp", "servers", name): table for name, table in imported.servers.items()
     }
-    finish(proven(reader, edit_file.draft(file, changes)), dry_run, as_json)
+    edit = proven(reader, edit_file.draft(file, changes))
+    told = map(Problem, _written_out(imported.servers))
+    finish(with_changes(edit, warnings=(*edit.warnings, *told)), dry_run, as_json)
+
+
+def _imported(path: Path) -> Imported:
+    try:
+        return servers_of(strict_json(path.read_text("utf-8-sig")))
+    except OSError as error:
+        raise RequestError(f"{path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise RequestError(f"{path}: it is not UTF-8 at byte {error.start}") from error
+    except (ValueError, RequestError) as error:
+        raise RequestError(f"{path}: {error}") from error
 
 
 def _servers(data: Mapping[str, object]) -> set[str]:
     mcp = data.get("mcp")
     servers = mcp.get("servers") if isinstance(mcp, Mapping) else None
     return set(servers) if isinstance(servers, Mapping) else set()
+
+
+def _written_out(servers: Mapping[str, Mapping[str, object]]) -> Iterator[str]:
+    """What looks like a secret where a configuration is not warned of one."""
+    for name, table in servers.items():
+        for key, value in _texts(table):
+            place = dotted(("mcp", "servers", name, *key))
+            if key[0] in ("env", "headers"):
+                way_out = 'write "env:NAME" or "file:/path" instead'
+            else:
+                way_out = "give it by env or headers, if the server takes it from there"
+            if not sounds_secret(key[-1]) and _holds_secret(value):
+                yield f"{place}: the secret itself is in the file; {way_out}"
+
+
+def _texts(table: Mapping[str, object]) -> Iterator[tuple[KeyPath, str]]:
+    for key, value in table.items():
+        match value:
+            case str():
+                yield (key,), value
+            case list():
+                yield (key,), " ".join(map(str, value))
+            case Mapping():
+                yield from (((key, inner), str(text)) for inner, text in value.items())
+
+
+def _holds_secret(text: str) -> bool:
+    text = _PLACEHOLDER.sub("", text)
+    return mask_secrets(text) != text

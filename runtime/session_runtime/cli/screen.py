@@ -22,3 +22,8 @@ def first_line(text: str, width: int = 100) -> str:
     """Cut a description to one line of at most ``width`` characters."""
     line = text.strip().partition("\n")[0]
     return printable(line if len(line) <= width else f"{line[: width - 1]}…")
+
+
+def one_line(text: str) -> str:
+    """Text with parts from outside as one line, so that none of them passes for another line."""
+    return printable(text).replace("\n", "\\n").replace("\t", "\\t")

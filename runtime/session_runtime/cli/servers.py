@@ -1,5 +1,6 @@
 """``tools logs``, ``refresh`` and ``approve``: the servers of a running daemon, by name (RTE-4, RTE-6)."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -11,6 +12,7 @@ from session_runtime.cli.daemon import daemon_options
 from session_runtime.cli.options import json_option
 from session_runtime.cli.screen import print_json
 from session_runtime.cli.status import server_line
+from session_runtime.cli.waiting import waiting_lines
 from session_runtime.client.control import ControlClient
 from session_runtime.wire import printable
 
@@ -43,26 +45,33 @@ def logs(name: str, lines: int, daemon: ControlClient, as_json: bool) -> None:
 )
 @daemon_options
 @json_option
-def refresh(name: str, restart: bool, daemon: ControlClient, as_json: bool) -> None:
+def refresh(name: str, restart: bool, daemon: ControlClient, as_json: bool) -> int:
     """Make the daemon list the tools of the server NAME again, for new asks."""
     what = "restart" if restart else "refresh"
     told = daemon.request("POST", f"/v1/servers/{_in_path(name)}/{what}")
     if as_json:
         print_json(told)
-        return
-    _tell(told)
+    else:
+        _tell(told)
+    return exits.OK if all(map(_is_ready, told["servers"])) else exits.UNAVAILABLE
 
 
 @click.command("approve", epilog=exits.TABLE)
 @click.argument("name", required=False)
-@click.option("--all", "server", metavar="SERVER", help="All tools of a server that wait.")
+@click.option("--form", "digest", metavar="DIGEST", help="The form to approve, as it is shown.")
+@click.option("--all", "server", metavar="SERVER", help="All tools of a server, as they wait now.")
 @daemon_options
 @json_option
-def approve(name: str | None, server: str | None, daemon: ControlClient, as_json: bool) -> None:
-    """Approve the destructive tool NAME in the form that it has now, after its schema changed."""
-    if (name is None) == (server is None):
-        raise click.UsageError("Give either NAME or --all SERVER.")
-    wanted = {"name": name} if server is None else {"server": server}
+def approve(
+    name: str | None, digest: str | None, server: str | None, daemon: ControlClient, as_json: bool
+) -> None:
+    """Show what changed of the destructive tool NAME, or with --form approve it in that form."""
+    if (name is None) == (server is None) or (digest is not None and name is None):
+        raise click.UsageError("Give either NAME, with or without --form DIGEST, or --all SERVER.")
+    if name is not None and digest is None:
+        _show_waiting(name, daemon, as_json)
+        return
+    wanted = {"name": name, "digest": digest} if server is None else {"server": server}
     told = daemon.request("POST", "/v1/tools/approve", wanted)
     if as_json:
         print_json(told)
@@ -71,6 +80,21 @@ def approve(name: str | None, server: str | None, daemon: ControlClient, as_json
         click.echo(printable(f"approved: {each}"))
     for line in details_of(told["receipt"]):
         click.echo(printable(f"  {line}"))
+
+
+def _show_waiting(name: str, daemon: ControlClient, as_json: bool) -> None:
+    told = daemon.request("GET", f"/v1/tools/waiting/{_in_path(name)}")
+    if as_json:
+        print_json(told)
+        return
+    for line in waiting_lines(told):
+        click.echo(printable(line))
+
+
+def _is_ready(server: Mapping[str, Any]) -> bool:
+    """Whether all sessions of a server are; one that is off or has credentials alone has no own state."""
+    sessions = (server, *server.get("credentials", ()))
+    return all(session.get("state", "ready") == "ready" for session in sessions)
 
 
 def _tell(told: dict[str, Any]) -> None:

@@ -60,6 +60,8 @@ def _session(session: Mapping[str, Any]) -> str:
         told.append("as last listed")
     if session["restarts"]:
         told.append(f"{session['restarts']} restarts")
+    if session["skipped_lines"]:
+        told.append(f"{session['skipped_lines']} lines skipped")
     if session["error"]:
         told.append(session["error"])
     return ", ".join(told)
@@ -97,12 +99,14 @@ def _audit(audit: Mapping[str, Any] | None) -> Iterator[str]:
         yield f"warning: {audit['lost']} audit records are lost"
     if audit["trouble"] is not None:
         yield f"warning: the audit log cannot be written: {audit['trouble']}"
+    if audit["altered"] is not None:
+        yield f"warning: the audit log was altered: {audit['altered']}"
 
 
 def _to_know(status: Mapping[str, Any]) -> Iterator[str]:
     yield from _audit(status["audit"])
     for each in status["approvals"]["waiting"]:
-        yield f"waits for an approval: {each['name']}"
+        yield f"waits for an approval: {each['name']} in the form {each['digest']}"
     for each in status["revocations"]:
         reason = f" ({each['reason']})" if each["reason"] else ""
         yield f"revoked: {each['pattern']}{reason}"

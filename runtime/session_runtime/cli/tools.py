@@ -19,6 +19,7 @@ from session_runtime.cli.options import (
     json_option,
 )
 from session_runtime.cli.screen import first_line, print_json, print_text
+from session_runtime.cli.waiting import waiting_lines
 from session_runtime.errors import RequestError
 from session_runtime.spelling import hint
 from session_runtime.types import Identity
@@ -63,10 +64,15 @@ def list_tools(files: Files, as_json: bool, **identity: Any) -> None:
 @json_option
 @identity_options
 def show_tool(name: str, files: Files, as_json: bool, **identity: Any) -> None:
-    """Show the tool NAME with its parameters."""
+    """Show the tool NAME with its parameters; one that waits for an approval, with what changed."""
     tool = asyncio.run(_tool(name, files, identity_of(**identity)))
     if as_json:
         print_json(tool)
+        return
+    if "forms" in tool:
+        click.echo(printable(f"{name} is left out: it changed and waits for an approval"))
+        for line in waiting_lines(tool):
+            click.echo(printable(line))
         return
     state = "" if tool["state"] == "ready" else f", {tool['state']}"
     click.echo(printable(f"{tool['name']} ({tool['origin']}, {tool['place']}{state})"))
@@ -146,6 +152,9 @@ async def _tools(files: Files, identity: Identity | None) -> list[dict[str, Any]
 
 async def _tool(name: str, files: Files, identity: Identity | None) -> Tool:
     async with opened(files) as runtime:
+        waiting = [each.name for each in runtime.generation.servers.waiting]
+        if identity is None and name in waiting:
+            return runtime.approval.show(name)
         for bad in runtime.generation.catalog.quarantined if identity is None else ():
             if bad.name == name:
                 raise RequestError(

@@ -60,6 +60,8 @@ def changes(old: ConfigSnapshot, new: ConfigSnapshot) -> tuple[Change, ...]:
 def _in_force(
     path: KeyPath, before: object, after: object, old: ConfigSnapshot, new: ConfigSnapshot
 ) -> Iterator[Change]:
+    if _is_default_of_an_entry(path, old, new) or _is_default_of_an_entry(path, new, old):
+        return
     new_text = path == _PROMPT_FILE and after is not None and old.system_prompt != new.system_prompt
     if before != after or new_text:
         yield Change(
@@ -68,6 +70,12 @@ def _in_force(
             plain(path, after, new.provenance.get(path, ())),
             leaf_at(path).acts,
         )
+
+
+def _is_default_of_an_entry(path: KeyPath, without: ConfigSnapshot, there: ConfigSnapshot) -> bool:
+    """Whether only one of them has the table around a key, and nobody gave the key there."""
+    given = there.provenance.get(path)
+    return path not in without.provenance and given is not None and given[0].origin == DEFAULT
 
 
 def _shadowed(

@@ -5,7 +5,7 @@ No text here ever holds a secret.
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -16,7 +16,7 @@ from session_runtime.config.http import KEY_SHAPE
 from session_runtime.config.keys import KeyPath, dotted, nearest, sounds_secret
 from session_runtime.config.origin import MASK, Candidates, Origin
 from session_runtime.config.section import UNSHOWN
-from session_runtime.config.shape import Branch, Leaf, Names, leaf_at, leaves, node_at
+from session_runtime.config.shape import SHAPE, Branch, Leaf, Names, leaf_at, leaves, node_at
 from session_runtime.errors import Problem
 
 _LONGEST_VALUE = 60
@@ -182,7 +182,33 @@ def _likely_key(key: KeyPath, value: object) -> KeyPath | None:
         close = nearest(guess, known)
         if close is not None:
             return known[close]
-    return None
+    return _run_together(name) or _left_out(name, siblings.values(), inner)
+
+
+def _run_together(name: str) -> KeyPath | None:
+    """Find the table whose whole name this is, written without dots, or the end of whose name."""
+    squashed = name.casefold().replace("_", "").replace("-", "")
+    tables = _tables((section,) for section in SHAPE.children)
+    fits = [path for path in tables if squashed in ("".join(path), path[-1])]
+    return fits[0] if len(fits) == 1 else None
+
+
+def _left_out(name: str, sections: Iterable[KeyPath], inner: Collection[str]) -> KeyPath | None:
+    """Find the table of entries, one of which this is: it has keys that only such an entry has."""
+    fits = []
+    for path in _tables(sections):
+        table = node_at(path)
+        entry = table.item if isinstance(table, Names) else None
+        if inner and isinstance(entry, Branch) and set(inner) <= entry.children.keys():
+            fits.append((*path, name))
+    return fits[0] if len(fits) == 1 else None
+
+
+def _tables(sections: Iterable[KeyPath]) -> Iterator[KeyPath]:
+    """The tables whose names the operator chooses, in these places and right below them."""
+    for path in sections:
+        below = [(*path, each) for each in _children(path)]
+        yield from (each for each in (path, *below) if isinstance(node_at(each), Names))
 
 
 def _likely_table(

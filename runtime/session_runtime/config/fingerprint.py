@@ -105,7 +105,13 @@ def places_of(files: Iterable[Path]) -> tuple[Path, ...]:
 
 
 def counts_in_tree(path: str, trees: Iterable[Path]) -> bool:
-    """Whether what happened to this path, below a folder of tools, could make a tool another one."""
+    """Whether what happened to this path, below a folder of tools, could make a tool another one.
+
+    What happened to such a folder, or to one above, happened to all of its tools.
+    """
+    trees = tuple(trees)
+    if any(f"{tree}/".startswith(f"{path}/") for tree in trees):
+        return True
     tree = next((f"{tree}/" for tree in trees if path.startswith(f"{tree}/")), "")
     inside = path.removeprefix(tree).split("/")
     if any(part.startswith(".") or part in _IGNORED for part in inside):

@@ -92,6 +92,7 @@ class HttpSettings(Section):
         if mcp and importlib.util.find_spec("mcp") is None:
             raise ValueError(
                 "needs the MCP SDK, which is not installed: pip install 'session-runtime[mcp]'"
+                " (in its source tree: '.[mcp]')"
             )
         return mcp
 

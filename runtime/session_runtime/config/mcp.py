@@ -76,8 +76,8 @@ class McpTool(Section):
     feature: Name | None = key(None, "The switch of [features] that must be on.")
     destructive: bool | None = key(
         None,
-        "Whether the tool changes things for good. Unset: it does if the server says so; a server"
-        " cannot take back what is set here.",
+        "Whether the tool changes things for good. Unset: it does if the server says so, or it did before."
+        " false takes back what was said before, but not what the server says now.",
     )
     read_only: bool = key(
         False, "Whether a call changes nothing, so that a lost one may be made again."
@@ -204,6 +204,13 @@ class McpServer(Section):
         "What you say about single tools, each under the server's name for it."
     )
 
+    @field_validator("command", mode="before")
+    @classmethod
+    def _is_program(cls, command: object) -> object:
+        if isinstance(command, list | tuple):
+            raise ValueError("must be the program alone, as text; what follows it goes into args")
+        return command
+
     @field_validator("url")
     @classmethod
     def _is_address(cls, url: str | None) -> str | None:
@@ -235,6 +242,10 @@ class McpServer(Section):
             if getattr(self, name):
                 kind = "url" if self.command is None else "command"
                 raise ValueError(f"the server has a {kind}, so that {name} would have no effect")
+        if self.credentials_only and not self.credentials:
+            raise ValueError(
+                "credentials_only leaves nobody who could use the server: add credentials"
+            )
         if self.idle_timeout_s > self.hard_timeout_s:
             raise ValueError("idle_timeout_s must not be longer than hard_timeout_s")
         return self

@@ -3,14 +3,14 @@
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pydantic import BaseModel, SecretStr
 
 from session_runtime.config.by_name import by_name, mask, names_secret
 from session_runtime.config.keys import KeyPath, dotted
-from session_runtime.config.origin import DEFAULT, MASK, Candidate, Candidates
+from session_runtime.config.origin import DEFAULT, MASK, Candidate, Candidates, Origin
 from session_runtime.config.secrets import is_reference
 from session_runtime.config.settings import Settings
 from session_runtime.config.shape import Leaf, leaf_at, node_at
@@ -48,8 +48,16 @@ class ConfigSnapshot:
         for path, (given, *_) in self.provenance.items():
             inside = dotted(path) == problem.key or dotted(path).startswith(f"{problem.key}.")
             if inside and given.origin != DEFAULT:
-                return given.origin.problem(problem.key, problem.message)
+                return self._of_its_table(problem.key, given.origin).problem(
+                    problem.key, problem.message
+                )
         return problem
+
+    def _of_its_table(self, key: str, origin: Origin) -> Origin:
+        """The line of the key's own header, if it has one, instead of what stands below."""
+        lines = {} if self.file is None or origin.kind != "config" else self.file.lines
+        line = next((line for path, line in lines.items() if dotted(path) == key), origin.line)
+        return replace(origin, line=line)
 
 
 def values_of(settings: Settings) -> Mapping[KeyPath, object]:
