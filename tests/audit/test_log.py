@@ -36,19 +36,23 @@ class Disk(AuditStore):
         self.free = threading.Event()
         self.free.set()
         self.wrote = threading.Event()
+        self.times = 0
 
     def append(self, records: Sequence[JsonObject]) -> Head:
         self.free.wait()
         if self.fails:
             raise OSError(28, "No space left on device")
         head = super().append(records)
+        self.times += 1
         self.wrote.set()
         return head
 
 
 @asynccontextmanager
-async def opened(disk: AuditStore, max_waiting: int = 100) -> AsyncIterator[AuditLog]:
-    log = AuditLog(disk, max_waiting=max_waiting)
+async def opened(
+    disk: AuditStore, max_waiting: int = 100, together_s: float = 0.0
+) -> AsyncIterator[AuditLog]:
+    log = AuditLog(disk, max_waiting=max_waiting, together_s=together_s)
     try:
         yield log
     finally:
@@ -76,6 +80,38 @@ async def test_records_are_written_in_order_and_the_end_is_known(tmp_path: Path)
         "trouble": None,
         "altered": None,
     }
+
+
+async def test_records_that_nobody_waits_for_are_written_together_and_with_the_next_that_one_does(
+    tmp_path: Path,
+) -> None:
+    disk = Disk(tmp_path)
+    async with opened(disk, together_s=3600.0) as log:
+        for number in range(5):
+            log.add(entry(f"c{number}"))
+        assert (disk.times, files(tmp_path)) == (0, [])
+        await log.add_now(entry("c5"))
+        assert written(tmp_path) == ["opened", *(f"c{number}" for number in range(6))]
+        log.add(entry("c6"))
+    assert written(tmp_path)[-1] == "c6"
+    assert disk.times == 2
+
+
+async def test_a_moment_later_records_are_written_without_more_of_them(tmp_path: Path) -> None:
+    disk = Disk(tmp_path)
+    async with opened(disk, together_s=0.001) as log:
+        log.add(entry("c0"))
+        await asyncio.to_thread(disk.wrote.wait, 20)
+        assert written(tmp_path) == ["opened", "c0"]
+
+
+async def test_a_whole_batch_waits_for_no_more(tmp_path: Path) -> None:
+    disk = Disk(tmp_path)
+    async with opened(disk, max_waiting=3, together_s=3600.0) as log:
+        for number in range(3):
+            log.add(entry(f"c{number}"))
+        await asyncio.to_thread(disk.wrote.wait, 20)
+        assert len(written(tmp_path)) == 4
 
 
 async def test_nothing_is_made_before_the_first_record(tmp_path: Path) -> None:

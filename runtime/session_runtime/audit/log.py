@@ -23,6 +23,7 @@ MAX_WAITING: Final = 10_000
 MAX_WAITING_BYTES: Final = 64 * 1024 * 1024
 MAX_BATCH: Final = 200
 RETRY_S: Final = 1.0
+TOGETHER_S: Final = 0.1
 LAST_WRITE_S: Final = 5.0
 
 _log: Final = logging.getLogger(__name__)
@@ -34,7 +35,8 @@ class AuditLog:
     """The log of one state directory, as the one event loop that uses it sees it.
 
     While the disk refuses, records wait and are tried again, as many as there is room for; those beyond
-    are lost, and the log itself tells how many.
+    are lost, and the log itself tells how many. A record that nobody waits for waits ``together_s`` seconds
+    for others, to be written with them: one alone costs as much as many.
     """
 
     def __init__(
@@ -44,16 +46,18 @@ class AuditLog:
         on_error: OnError = "refuse_destructive",
         *,
         max_waiting: int = MAX_WAITING,
+        together_s: float = TOGETHER_S,
     ) -> None:
         self._store = store
         self._head = head
         self._on_error = on_error
         self._max_waiting = max_waiting
+        self._together_s = together_s
         self._waiting: deque[_Waiting] = deque()
         self._waiting_bytes = 0
         self._worker: Worker | None = None
         self._writing: asyncio.Future[Head] | None = None
-        self._retry: asyncio.TimerHandle | None = None
+        self._timer: asyncio.TimerHandle | None = None
         self._trouble = ""
         self._altered_told = ""
         self._lost = 0
@@ -131,8 +135,8 @@ class AuditLog:
                 await self._idle.wait()
         except TimeoutError:
             _log.error("%d audit records are lost: the disk does not answer", len(self._waiting))
-        if self._retry is not None:
-            self._retry.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
         if self._worker is not None:
             self._worker.end()
         if self._head is not None:
@@ -147,14 +151,24 @@ class AuditLog:
         self._waiting.append((entry, written))
         self._waiting_bytes += entry.bytes
         self._idle.clear()
-        if self._writing is None and (self._retry is None or written is not None):
+        self._go_on(hurry=written is not None)
+
+    def _go_on(self, *, hurry: bool) -> None:
+        """See to it that what waits is written: at once, or with what comes in the next moment."""
+        if self._writing is not None:
+            return
+        enough = len(self._waiting) >= min(MAX_BATCH, self._max_waiting)
+        if hurry or enough or self._closed or not (self._waiting and self._together_s):
             self._write_next()
+        elif self._timer is None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(self._together_s, self._write_next)
 
     def _write_next(self) -> None:
         """Hand the thread what waits, up to a batch; what comes meanwhile is the next one."""
-        if self._retry is not None:
-            self._retry.cancel()
-            self._retry = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         batch = self._take()
         if not batch:
             self._idle.set()
@@ -193,7 +207,7 @@ class AuditLog:
         for _, written in batch:
             if written is not None and not written.done():
                 written.set_result(None)
-        self._write_next()
+        self._go_on(hurry=any(written is not None for _, written in self._waiting))
 
     def _tell_altered(self) -> None:
         if self.altered != self._altered_told:
@@ -218,7 +232,7 @@ class AuditLog:
             self._waiting_bytes = 0
             self._idle.set()
             return
-        self._retry = asyncio.get_running_loop().call_later(RETRY_S, self._write_next)
+        self._timer = asyncio.get_running_loop().call_later(RETRY_S, self._write_next)
 
     def _lose(self, number: int) -> None:
         if number and not self._lost:
