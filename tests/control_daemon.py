@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from session_runtime import Runtime
-from session_runtime.client.control import SOCKET
 from session_runtime.transports.http.door import HttpDoor, HttpLimits
 from session_runtime.transports.http.guard import ControlGate
 from session_runtime.transports.http.server import build_app, run_http
 from session_runtime.types import NOTHING
+from session_runtime.wire.control import SOCKET
 from tests.support import write_config
 
 T = TypeVar("T")

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from session_runtime.app.control import LONGEST, control_socket
-from session_runtime.client.control import SOCKET
 from session_runtime.errors import StartError
+from session_runtime.wire.control import SOCKET
 
 pytestmark = pytest.mark.requirement("NET-4")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from session_runtime.cli import exits
-from session_runtime.client.control import SOCKET
+from session_runtime.wire.control import SOCKET
 from tests.cli.conftest import Run
 from tests.control_daemon import control_daemon
 

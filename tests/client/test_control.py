@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from session_runtime.client.control import SOCKET, ControlClient
+from session_runtime.client.control import ControlClient
 from session_runtime.errors import (
     PermanentError,
     RequestError,
     SessionRuntimeError,
     TransientError,
 )
+from session_runtime.wire.control import SOCKET
 from tests.control_daemon import serving_socket
 from tests.transports.stub import StubDoor
 

@@ -213,7 +213,6 @@ async def test_a_page_without_a_type_is_no_text(content_type: str | None) -> Non
 
 
 def test_without_the_parser_the_way_to_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert open_web(WebSettings()) is None
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(ConfigError) as caught:
         open_web(WebSettings(enabled=True))

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from session_runtime.client.control import SOCKET
 from session_runtime.errors import StartError
+from session_runtime.wire.control import SOCKET
 
 LONGEST: Final = 107
 """The most bytes that the address of a Unix socket can have."""

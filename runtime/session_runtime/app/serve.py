@@ -80,12 +80,19 @@ def _run(read: ConfigReader, snapshot: ConfigSnapshot, fault: ConfigError | None
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """Keep the collector off what the start makes, all of which is kept; ``_serve`` lets it on again."""
+    """Keep the collector off what the start makes, all of which is kept; ``_serve_until`` lets it on."""
     gc.disable()
     try:
         yield
     finally:
         gc.enable()
+
+
+def _let_collection_on() -> None:
+    """Keep the collector off what is there by now: what a generation holds lives long."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 async def _serve(read: ConfigReader, snapshot: ConfigSnapshot, *, broken: bool) -> int:
@@ -102,9 +109,6 @@ async def _serve(read: ConfigReader, snapshot: ConfigSnapshot, *, broken: bool) 
                         runtime = await stack.enter_async_context(opening)
                         if broken:  # its receipt tells what is wrong, and what is in force
                             await runtime.live.reload("start")
-                    gc.collect()
-                    gc.freeze()  # what a generation holds lives long: keep the collector off it
-                    gc.enable()
                     await _serve_until(runtime, (port, control), signals, manager)
         code = EXIT_FORCED if signals.force.is_set() else EXIT_STOPPED
         _log.info("stopped%s", " by force" if signals.force.is_set() else "")
@@ -205,6 +209,7 @@ async def _serve_until(
         living = group.create_task(_give_signs_of_life(runtime, manager), name="signs of life")
         reloading = group.create_task(_reload_when_told(runtime, signals, manager), name="hangup")
         manager.ready(_announced(runtime, port))
+        _let_collection_on()
         await signals.stop.wait()
         reloading.cancel()
         await _drain(runtime, signals.force, manager)

@@ -7,8 +7,8 @@ from typing import Any, Final
 import httpx2
 
 from session_runtime.errors import PermanentError, RequestError, TransientError
+from session_runtime.wire.control import SOCKET
 
-SOCKET: Final = "control.sock"
 TIMEOUT_S: Final = 30.0
 
 _TOML: Final = "application/toml"

@@ -1,21 +1,15 @@
 """Opens the model of a profile and tells which profiles may share one; who shares is ``generation``."""
 
 import hashlib
+import importlib
 import json
-from collections.abc import Callable
 from typing import Any, assert_never
 
-import httpx2
-
+from session_runtime.config.json_value import thawed
 from session_runtime.config.keys import dotted
 from session_runtime.config.models import ModelProfile
-from session_runtime.errors import ConfigError, Problem
 from session_runtime.models.base import Model
-from session_runtime.models.chat import ChatModel
-from session_runtime.models.http import open_client
-from session_runtime.models.http_body import to_json
 from session_runtime.models.offline import OfflineModel
-from session_runtime.models.responses import ResponsesModel
 from session_runtime.models.scripted import ScriptedModel, read_script
 
 
@@ -25,10 +19,8 @@ def open_model(name: str, profile: ModelProfile) -> Model:
     Raises ConfigError for an address or a script that cannot be used. The caller closes the model.
     """
     match profile.wire:
-        case "chat":
-            return _at_service(ChatModel, name, profile)
-        case "responses":
-            return _at_service(ResponsesModel, name, profile)
+        case "chat" | "responses":
+            return _at_service(name, profile)
         case "scripted":
             assert profile.script is not None, "ModelProfile asks for it"
             key = dotted(("models", name, "script"))
@@ -48,18 +40,16 @@ def profile_digest(profile: ModelProfile) -> str:
     values: dict[str, Any] = profile.model_dump(mode="json", exclude=apart)
     values["api_key"] = profile.api_key.get_secret_value() if profile.api_key else None
     values["headers"] = {name: each.get_secret_value() for name, each in profile.headers.items()}
-    values["extra_body"] = to_json(profile.extra_body).decode()
+    values["extra_body"] = thawed(profile.extra_body)
     if profile.wire == "scripted" and profile.script is not None and profile.script.is_file():
         values["script_content"] = hashlib.blake2b(profile.script.read_bytes()).hexdigest()
     text = json.dumps(values, sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def _at_service(
-    adapter: Callable[[ModelProfile, httpx2.AsyncClient], Model], name: str, profile: ModelProfile
-) -> Model:
-    try:
-        return adapter(profile, open_client(profile.base_url or ""))
-    except httpx2.InvalidURL as error:
-        problem = Problem(f"is no address: {error}", dotted(("models", name, "base_url")))
-        raise ConfigError([problem]) from error
+def _at_service(name: str, profile: ModelProfile) -> Model:
+    """Open it by what stands on the HTTP client, whose import costs more than most of the others."""
+    opened: Model = importlib.import_module("session_runtime.models.service").open_service(
+        name, profile
+    )
+    return opened

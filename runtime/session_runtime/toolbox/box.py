@@ -1,17 +1,17 @@
 """Opens what the configuration offers to handlers, and binds it to whom one ask is for."""
 
+import importlib
 from dataclasses import dataclass
 from pathlib import Path
 
 from session_runtime.config.settings import Settings
 from session_runtime.config.snapshot import ConfigSnapshot
-from session_runtime.services import Results, Services
+from session_runtime.services import Results, Services, Web
 from session_runtime.toolbox.files.access import FileRoots, idle_tools, open_files
 from session_runtime.toolbox.files.roots import protected_places
 from session_runtime.toolbox.notes import FILE as NOTES_FILE
 from session_runtime.toolbox.notes import NoteStore
 from session_runtime.toolbox.owner import Owner
-from session_runtime.toolbox.web.client import WebClient, open_web
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Toolbox:
 
     notes: NoteStore | None = None
     files: FileRoots | None = None
-    web: WebClient | None = None
+    web: Web | None = None
 
     @property
     def idle(self) -> tuple[str, ...]:
@@ -50,7 +50,7 @@ def open_toolbox(snapshot: ConfigSnapshot, bundled: Path) -> Toolbox:
     return Toolbox(
         notes=_notes(snapshot.settings),
         files=open_files(snapshot, bundled),
-        web=open_web(snapshot.settings.web),
+        web=_web(snapshot.settings),
     )
 
 
@@ -66,3 +66,12 @@ def _notes(settings: Settings) -> NoteStore | None:
     if not notes.enabled:
         return None
     return NoteStore(settings.runtime.state_dir / NOTES_FILE, notes.max_notes, notes.max_chars)
+
+
+def _web(settings: Settings) -> Web | None:
+    """Open it by what stands on the HTTP client, whose import costs more than most of the others."""
+    if not settings.web.enabled:
+        return None
+    client = importlib.import_module("session_runtime.toolbox.web.client")
+    opened: Web = client.open_web(settings.web)
+    return opened

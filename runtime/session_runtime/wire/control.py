@@ -6,6 +6,9 @@ from typing import Any, Final
 from session_runtime.types import RunningAsk
 from session_runtime.wire.fields import Fields, raise_if_any
 
+SOCKET: Final = "control.sock"
+"""Its name in the state directory (NET-4)."""
+
 _APPROVE_FIELDS: Final = ("name", "digest", "server")
 _REVOKE_FIELDS: Final = ("pattern", "reason")
 

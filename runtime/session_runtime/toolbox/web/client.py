@@ -118,10 +118,8 @@ class WebClient:
         )
 
 
-def open_web(settings: WebSettings) -> WebClient | None:
-    """The client for a configuration, None if it is off; ConfigError if the HTML parser is missing."""
-    if not settings.enabled:
-        return None
+def open_web(settings: WebSettings) -> WebClient:
+    """The client for a configuration; ConfigError if the HTML parser is missing."""
     return WebClient(settings, open_page_reader(), httpx2.create_ssl_context())
 
 
