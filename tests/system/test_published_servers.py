@@ -12,17 +12,20 @@ from tests.system.test_servers import ALL_TOOLS, ask, mcp, names, results, statu
 
 INSTALLED = Path(__file__).parents[2] / ".soak" / "servers"
 
-pytestmark = [
-    pytest.mark.soak,
-    pytest.mark.skipif(not INSTALLED.exists(), reason="no published servers: make soak has them"),
-]
+TIME = INSTALLED / "bin" / "mcp-server-time"
+FILES = INSTALLED / "node_modules" / ".bin" / "mcp-server-filesystem"
+
+pytestmark = pytest.mark.soak
 
 
+def needs(program: Path) -> pytest.MarkDecorator:
+    return pytest.mark.skipif(not program.exists(), reason=f"make soak did not install {program}")
+
+
+@needs(TIME)
 @pytest.mark.requirement("RTE-1")
 async def test_a_server_of_the_python_index_tells_the_time(tmp_path: Path) -> None:
-    time = table(
-        "time", command=str(INSTALLED / "bin" / "mcp-server-time"), args=["--local-timezone=UTC"]
-    )
+    time = table("time", command=str(TIME), args=["--local-timezone=UTC"])
     wanted = {"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"}
     script = scripted(tmp_path, calls(("time.convert_time", wanted)), says("done"))
     with nothing_left():
@@ -35,6 +38,7 @@ async def test_a_server_of_the_python_index_tells_the_time(tmp_path: Path) -> No
             assert "21:00" in converted
 
 
+@needs(FILES)
 @pytest.mark.requirement("RTE-9")
 async def test_a_server_of_the_javascript_index_reads_files_and_waits_before_it_writes_them(
     tmp_path: Path,
@@ -44,7 +48,7 @@ async def test_a_server_of_the_javascript_index_reads_files_and_waits_before_it_
     (shared / "note.txt").write_text("the plums were cold", "utf-8")
     files = table(
         "files",
-        command=str(INSTALLED / "node_modules" / ".bin" / "mcp-server-filesystem"),
+        command=str(FILES),
         args=[str(shared)],
     )
     read = ("files.read_text_file", {"path": str(shared / "note.txt")})
