@@ -25,7 +25,7 @@ from tests.system.test_daemon import bare_environment
 ASKS_PER_EDIT = 6
 EDITS = 50
 WAIT_S = 60
-HANDLES_MORE = 4
+HANDLES_MORE = 8  # what the first ask opens and the daemon keeps: trace, audit log, threads
 
 
 @dataclass(frozen=True)
