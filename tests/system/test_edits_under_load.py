@@ -25,7 +25,7 @@ from tests.system.test_daemon import bare_environment
 ASKS_PER_EDIT = 6
 EDITS = 50
 WAIT_S = 60
-HANDLES_MORE = 8  # what the first ask opens and the daemon keeps: trace, audit log, threads
+HANDLES_MORE = 4
 
 
 @dataclass(frozen=True)
@@ -102,12 +102,22 @@ class Stage:
         self.world = edit(self, number)
         receipt = await self.receipt(verdict)
         for _ in range(ASKS_PER_EDIT):
-            question = f"ask {len(self.asks)}"
-            asking = self.client.post(f"{self.url}/v1/ask", json={"text": question})
-            task = asyncio.create_task(asking)
-            self.asks.append(Ask(question, self.world, receipt["generation"], task))
+            self.start_ask(receipt["generation"])
         await self.upstream.received(len(self.asks))
         return receipt
+
+    def start_ask(self, generation: int) -> Ask:
+        question = f"ask {len(self.asks)}"
+        asking = self.client.post(f"{self.url}/v1/ask", json={"text": question})
+        started = Ask(question, self.world, generation, asyncio.create_task(asking))
+        self.asks.append(started)
+        return started
+
+    async def ask_once(self) -> None:
+        """Have one ask answered: what it opens and the daemon keeps is open from now on."""
+        self.gate.set()
+        await self.start_ask(generation=1).task
+        self.gate.clear()
 
     async def receipt(self, verdict: str) -> dict[str, Any]:
         """The newest receipt, once it is a later one with this verdict."""
@@ -307,6 +317,7 @@ async def test_every_ask_lives_in_its_own_generation_whatever_is_edited_meanwhil
     tmp_path: Path,
 ) -> None:
     async with stage(tmp_path) as one:
+        await one.ask_once()
         before = one.footprint()
         one.handles = before["handles"]
         told = [await one.edited(number) for number in range(1, EDITS + 1)]

@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Final, Literal
-from urllib.parse import urlsplit
 
 from pydantic import (
     AfterValidator,
@@ -19,6 +18,7 @@ from pydantic import (
 )
 
 from session_runtime.config.additions import HeaderName, HeaderValue
+from session_runtime.config.addresses import http_address
 from session_runtime.config.handlers import Text
 from session_runtime.config.section import (
     Count,
@@ -36,7 +36,6 @@ Protocol = Literal["auto", "handshake", "stateless"]
 
 _SERVER: Final = re.compile(r"[A-Za-z0-9_-]{1,48}")
 _VARIABLE: Final = re.compile(r"[^=\0]+")
-_ADDRESS: Final = re.compile(r"https?://[^/?#\s]+\S*\Z", re.IGNORECASE)
 
 
 def _can_name_a_server(name: str) -> str:
@@ -218,12 +217,7 @@ class McpServer(Section):
             return None
         if "@" in url.partition("//")[2].partition("/")[0]:
             raise ValueError("must hold no user or password: give them as headers")
-        if not _ADDRESS.match(url):
-            raise ValueError("must be an address that begins with http:// or https://")
-        try:
-            _ = urlsplit(url).port
-        except ValueError as error:
-            raise ValueError("must name a host and a port up to 65535") from error
+        http_address(url)
         return url
 
     @field_validator("url")

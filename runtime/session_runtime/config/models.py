@@ -1,15 +1,14 @@
 """The section [models]: one profile per model that may answer. How it is spoken to is in ``models``."""
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Literal, TypeVar
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, SecretStr, ValidationInfo, field_validator
 
 from session_runtime.config.additions import BodyField, HeaderName, HeaderValue, header_value
+from session_runtime.config.addresses import http_address
 from session_runtime.config.json_value import JsonValue
 from session_runtime.config.section import (
     Count,
@@ -24,7 +23,6 @@ from session_runtime.config.section import (
 
 Wire = Literal["chat", "responses", "offline", "scripted"]
 _T = TypeVar("_T")
-_ADDRESS = re.compile(r"https?://[^/?#\s]+\S*\Z", re.IGNORECASE)
 
 DEFAULT_WIRE: Wire = "chat"
 
@@ -119,13 +117,7 @@ class ModelProfile(Section):
             return _needed_by(base_url, info, "chat", "responses")
         if "@" in base_url:
             raise ValueError("must hold no user or password: give the key as api_key")
-        if not _ADDRESS.match(base_url):
-            raise ValueError("must be an address that begins with http:// or https://")
-        try:
-            address = urlsplit(base_url)
-            _ = address.port
-        except ValueError as error:
-            raise ValueError("must name a host and a port up to 65535") from error
+        address = http_address(base_url)
         for ending in ("/chat/completions", "/responses"):
             if address.path.rstrip("/").endswith(ending):
                 raise ValueError(f"must end before {ending}, which is added to it")
