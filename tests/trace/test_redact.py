@@ -1,4 +1,5 @@
 import json
+from itertools import product
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from session_runtime.trace.redact import (
     MAX_TOTAL_CHARS,
     MAX_VALUES,
     is_secret_name,
+    mask_secrets,
     redact,
     redact_text,
 )
@@ -117,6 +119,29 @@ def planted(draw: st.DrawFn) -> Any:
 def test_a_secret_planted_anywhere_does_not_survive(data: Any) -> None:
     text = json.dumps(redact(data), ensure_ascii=False)
     assert [secret for secret in (*SHAPED, PLAIN) if secret in text] == []
+
+
+SPEECH = [
+    "Bearer",
+    "BASIC",
+    "bas\u0130c",
+    "dige\u017ft",
+    "to\u212aen",
+    "token is",
+    "bot",
+    "passcode was",
+]
+NAMED = ["API key is", "密码", "--pin", "pin", "access key =>", "http://u:", "sk", ""]
+ALL_SIGNS = "ж bot. :// -- \n"
+
+
+def test_what_is_passed_over_holds_nothing_that_would_be_masked() -> None:
+    before, between = ["", "x", "x ", "\n"], ["", " ", "\n", "=", ": ", "-"]
+    values = [*SHAPED, "s3cr3t==", "0aB9xyz77@h", "on"]
+    texts = map("".join, product(before, [*SPEECH, *NAMED], between, values))
+    assert [
+        text for text in texts if mask_secrets(ALL_SIGNS + text) != ALL_SIGNS + mask_secrets(text)
+    ] == []
 
 
 @given(st.recursive(LEAVES, lambda inner: st.lists(inner) | st.dictionaries(PLAIN_NAMES, inner)))

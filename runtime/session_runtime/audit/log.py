@@ -23,7 +23,7 @@ MAX_WAITING: Final = 10_000
 MAX_WAITING_BYTES: Final = 64 * 1024 * 1024
 MAX_BATCH: Final = 200
 RETRY_S: Final = 1.0
-TOGETHER_S: Final = 0.1
+TOGETHER_S: Final = 0.25
 LAST_WRITE_S: Final = 5.0
 
 _log: Final = logging.getLogger(__name__)

@@ -172,9 +172,9 @@ def _certificates(base_url: str) -> ssl.SSLContext:
 
 
 async def _read(response: httpx2.Response, reader: ReplyReader) -> None:
-    """Read a body until its reply is whole, and what follows as far as it comes."""
+    """Read a body, which is not encoded, until its reply is whole, and what follows as far as it comes."""
     turns = _Turns()
-    async with contextlib.aclosing(response.aiter_bytes()) as pieces:
+    async with contextlib.aclosing(response.aiter_raw()) as pieces:
         async for piece in pieces:
             reader.feed(piece)
             if turns.due():

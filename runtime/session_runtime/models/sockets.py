@@ -5,6 +5,7 @@ ever while heads without an answer trickle, and works on all that has arrived be
 """
 
 import asyncio
+import select
 import ssl
 from typing import Any, Final
 
@@ -32,6 +33,7 @@ class Socket(httpcore2.AsyncNetworkStream):
         self._stream: httpcore2.AsyncNetworkStream | None = None
         self._head = b""
         self._tls: ssl.SSLObject | None = None
+        self._readable = select.poll()
         self._reads = 0
         self._slices = 0
         self._arrived = b""
@@ -63,6 +65,7 @@ class Socket(httpcore2.AsyncNetworkStream):
     ) -> None:
         """Connect, and shake hands if there is a context for TLS; ``timeout`` bounds each."""
         self._stream = await httpcore2.AnyIOBackend().connect_tcp(host, port, timeout)
+        self._readable.register(self._stream.get_extra_info("socket"), select.POLLIN)
         if tls is not None:
             tls.set_alpn_protocols(["http/1.1"])
             await self.start_tls(tls, host, timeout)
@@ -113,7 +116,9 @@ class Socket(httpcore2.AsyncNetworkStream):
             await self._stream.aclose()
 
     def get_extra_info(self, info: str) -> Any:
-        """What the library asks of a stream."""
+        """What the library asks of a stream; whether something can be read it asks at every request."""
+        if info == "is_readable":
+            return bool(self._readable.poll(0))
         return self._opened().get_extra_info(info)
 
     def _opened(self) -> httpcore2.AsyncNetworkStream:

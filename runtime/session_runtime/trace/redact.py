@@ -7,6 +7,7 @@ A secret is known by the name it stands under (``api_key``, ``Authorization``) o
 import json
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
 
 MASK: Final = "***"
@@ -16,6 +17,7 @@ MAX_DEPTH: Final = 16
 MAX_VALUES: Final = 2_000
 MAX_TEXT_CHARS: Final = 4_000
 MAX_TOTAL_CHARS: Final = 32_000
+_KNOWN_CHARS: Final = 64
 _OVERLAP_CHARS: Final = 1_000  # read beyond a cut, so that it never splits a secret unseen
 
 _SECRET_NAME: Final = re.compile(
@@ -47,6 +49,12 @@ _SHAPES: Final = re.compile(
 _SCHEME: Final = re.compile(
     r"(?i)(?<![A-Za-z0-9])(bearer|basic|digest|token|bot)(\s{1,4})([A-Za-z0-9._~+/=-]{8,})"
 )
+_SPOKEN_WORDS: Final = (
+    *("bearer", "basic", "digest", "token", "bot"),
+    *("password", "passcode", "passphrase", "api key", "secret key", "access key"),
+)
+"""What every text begins with that ``_SCHEME`` or ``_SPOKEN`` finds, in small letters."""
+
 _RANDOM: Final = re.compile(r"[0-9=]|[a-z][A-Z]|.{20}")
 _USERINFO: Final = re.compile(r"(://[^/\s:@]{0,256}:)[^/\s@]+@")
 _CHINESE: Final = re.compile(
@@ -90,6 +98,16 @@ def mask_secrets(text: str) -> str:
 
 def is_secret_name(name: str) -> bool:
     """Tell whether what stands under this name is a secret; numbers under ``max_tokens`` are not."""
+    return _known_name(name) if len(name) <= _KNOWN_CHARS else _sounds_secret(name)
+
+
+@lru_cache(maxsize=4_096)
+def _known_name(name: str) -> bool:
+    """The same names come again and again, as those of a tool's arguments."""
+    return _sounds_secret(name)
+
+
+def _sounds_secret(name: str) -> bool:
     squashed = _NOT_WORD.sub("", name.casefold())
     if _SECRET_NAME.search(squashed) or _TOKEN_NAME.search(squashed):
         return True
@@ -198,12 +216,26 @@ def _is_count(name: str) -> bool:
 
 
 def _without_secrets(text: str) -> str:
-    text = _mask_named(text)
+    """Mask kind by kind; one whose signs are not in the text is passed over, as most are in most texts."""
+    if ":" in text or "=" in text or "--" in text:
+        text = _mask_named(text)
     text = _SHAPES.sub(MASK, text)
-    text = _SCHEME.sub(_mask_scheme, text)
-    text = _USERINFO.sub(rf"\1{MASK}@", text)
-    text = _SPOKEN.sub(_mask_spoken, text)
-    return _CHINESE.sub(_mask_spoken, text)
+    speaks = _may_speak(text)
+    if speaks:
+        text = _SCHEME.sub(_mask_scheme, text)
+    if "://" in text:
+        text = _USERINFO.sub(rf"\1{MASK}@", text)
+    if speaks:
+        text = _SPOKEN.sub(_mask_spoken, text)
+    return text if text.isascii() else _CHINESE.sub(_mask_spoken, text)
+
+
+def _may_speak(text: str) -> bool:
+    """Whether a text may hold a word before which a secret is spoken of; other alphabets are in doubt."""
+    if not text.isascii():
+        return True
+    lower = text.lower()
+    return any(word in lower for word in _SPOKEN_WORDS)
 
 
 def _mask_spoken(found: re.Match[str]) -> str:

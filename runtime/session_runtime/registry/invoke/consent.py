@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, Protocol
 
-from session_runtime.config.tools import Destructive
 from session_runtime.registry.confirmations import Answered, Asker, Confirmations, WaitingCall
 from session_runtime.registry.spec import Route, ToolSpec
 from session_runtime.threads import aside
@@ -69,15 +68,6 @@ class _Nobody:
 
 
 NOBODY: Final[Consent] = _Nobody()
-
-
-async def missing_consent(rule: Destructive, consent: Consent, proposed: Proposed) -> NotRun | None:
-    """Why a call may not run under ``access.destructive``, None if it may (RTE-9)."""
-    if not proposed.spec.annotations.destructive or rule == "allow":
-        return None
-    if rule == "deny":
-        return await NOBODY.missing(proposed)
-    return await consent.missing(proposed)
 
 
 class AskConsent:

@@ -21,7 +21,6 @@ from session_runtime.registry.invoke.consent import (
     Consent,
     Proposed,
     form_of,
-    missing_consent,
 )
 from session_runtime.registry.invoke.guard import Refused, Verdict
 from session_runtime.registry.invoke.marking import Outside, outside_of
@@ -205,16 +204,18 @@ class Invoker:
 
     async def _ask_consent(self, call: Call) -> Answer:
         """Run no destructive tool without the consent that it needs (RTE-9)."""
+        if not call.spec.annotations.destructive or self._destructive == "allow":
+            return await self._be_recorded(call)
         form = form_of(call.spec, call.source.routes(call.spec, call.caller))
-        proposed = Proposed(call.spec, form, call.arguments)
-        lacking = await missing_consent(self._destructive, call.consent, proposed)
+        consent = NOBODY if self._destructive == "deny" else call.consent
+        lacking = await consent.missing(Proposed(call.spec, form, call.arguments))
         if lacking is not None:
             return Answer(lacking.reason, lacking.code, refused=True)
         try:
             return await self._be_recorded(call)
         finally:
             if not call.effect.possible:
-                call.consent.give_back()
+                consent.give_back()
 
     async def _be_recorded(self, call: Call) -> Answer:
         """Run nothing that has to be recorded before and cannot be (RTE-13)."""
