@@ -59,5 +59,7 @@ def set_up_logging(settings: LogSettings, errors_only: Collection[str] = ()) -> 
     root.setLevel(settings.level.upper())
     for library in ("httpx2", "mcp", "watchfiles"):
         logging.getLogger(library).setLevel(logging.WARNING)
-    client = logging.getLogger("mcp").getChild("client")
-    client.setLevel(logging.CRITICAL)  # it writes all that it cannot read to the log, in full
+    for reader in ("mcp.client", "client"):  # the second is what its session calls itself
+        logging.getLogger(reader).setLevel(
+            logging.CRITICAL
+        )  # they write all they cannot read, in full
