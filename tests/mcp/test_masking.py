@@ -57,6 +57,8 @@ def shown(settings: dict[str, Any], text: str) -> str:
             "k3y-1",
         ),
         ({**COMMAND, "args": ("--api-key=k3y-1",)}, "k3y-1"),
+        ({**COMMAND, "args": ("-H", "Authorization: Bearer k3y-1")}, "k3y-1"),
+        ({**COMMAND, "args": ('{"token": "k3y-1"}',)}, "k3y-1"),
         ({"url": "http://h.test/x?key=QRS-99"}, "QRS-99"),
         ({"url": "http://h.test/x?profile=of-somebody-1"}, "of-somebody-1"),
         ({"url": "http://h.test/s/0a1b2c3d4e5f6a7b8c9d/mcp"}, "0a1b2c3d4e5f6a7b8c9d"),

@@ -59,7 +59,6 @@ def set_up_logging(settings: LogSettings, errors_only: Collection[str] = ()) -> 
     root.setLevel(settings.level.upper())
     for library in ("httpx2", "mcp", "watchfiles"):
         logging.getLogger(library).setLevel(logging.WARNING)
-    for reader in ("mcp.client", "client"):  # the second is what its session calls itself
-        logging.getLogger(reader).setLevel(
-            logging.CRITICAL
-        )  # they write all they cannot read, in full
+    # What reads a server writes all that it cannot read, in full; its session calls itself "client".
+    for reader in (logging.getLogger("mcp").getChild("client"), logging.getLogger("client")):
+        reader.setLevel(logging.CRITICAL)

@@ -5,6 +5,7 @@ Each command lives in a module of its own, which is imported when the command is
 
 import importlib
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from typing import Final, cast
@@ -43,6 +44,8 @@ class LazyGroup(click.Group):
         del ctx
         if cmd_name not in COMMANDS:
             return None
+        if cmd_name == "serve":  # its imports take a while, in which SIGHUP must not end it either
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)
         module = importlib.import_module(f"session_runtime.cli.{cmd_name}")
         return cast(click.Command, module.command)
 

@@ -5,10 +5,10 @@ What looks like a secret of somebody else is masked in ``trace.redact``.
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from session_runtime.config.arguments import secrets_in
 from session_runtime.config.keys import sounds_secret
 from session_runtime.config.mcp import McpServer
 from session_runtime.trace.parts import address_parts, is_compound, parts_of
@@ -82,9 +82,6 @@ def _of_arguments(args: Sequence[str]) -> Iterator[str]:
     """What follows a name that sounds secret, be it in the same argument or in the next one."""
     for each in args:
         yield from _of_addresses(each)
-        name, _, value = each.partition("=")
-        if sounds_secret(name):
-            yield value
-    for flag, value in pairwise(args):
-        if flag.startswith("-") and "=" not in flag and sounds_secret(flag):
-            yield value
+    for value in secrets_in(args):
+        yield value
+        yield from parts_of(value)
