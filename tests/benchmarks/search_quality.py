@@ -88,7 +88,7 @@ def own_search(tools: list[dict[str, Any]]) -> Search:
 
 
 def peer_search(load: Callable[..., Any]) -> Callable[[list[dict[str, Any]]], Search]:
-    return lambda tools: load(tools, DEPTH).search  # type: ignore[no-any-return]
+    return lambda tools: load(tools, DEPTH).search
 
 
 def measure(folder: Path, name: str, search: Search) -> Measured:
