@@ -215,6 +215,26 @@ def test_queries_cannot_take_over_the_terminal(run: Run, folder: Path) -> None:
     assert "\x1b" not in done.out + done.err
 
 
+def test_a_case_is_missed_only_if_nothing_wanted_is_among_the_best(run: Run, folder: Path) -> None:
+    query = {"query": "weather", "gold": ["music.weather"]}
+    write_handler(folder / "tools", "music.weather", description="Plays rain and wind all day.")
+    write(folder / "cases.jsonl", [query, {"query": "weather", "gold": ["weather.forecast"]}])
+    done = run("eval", "cases.jsonl")
+    assert rows(done) == [["all", "2", "50.0", "100.0", "50.0", "100.0", "81.5", "1.0"]]
+    assert len(done.out.splitlines()) == 2
+
+
+def test_only_the_tools_that_moved_are_told_of_a_changed_case(run: Run, folder: Path) -> None:
+    both = ["weather.forecast", "music.play"]
+    write(folder / "cases.jsonl", [{"query": "weather forecast and play", "gold": both}])
+    (folder / "old.toml").write_text(CONFIG + 'disabled = ["music.*"]\n')
+    lines = run("eval", "cases.jsonl", "--against", "old.toml").out.splitlines()
+    assert lines[-3:-1] == [
+        "better: 1",
+        "  line 1 'weather forecast and play': music.play - -> 2",
+    ]
+
+
 def test_long_lists_of_cases_are_cut(run: Run, folder: Path) -> None:
     write(folder / "cases.jsonl", [{"query": "zzzz " * 99, "gold": ["music.play"]}] * 23)
     lines = run("eval", "cases.jsonl").out.splitlines()

@@ -1,6 +1,8 @@
 """Files of cases and tools are read line by line within bounds; a fault is told with its line."""
 
 import json
+import os
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -102,6 +104,20 @@ def test_size_and_lines_are_bounded(path: Path, monkeypatch: pytest.MonkeyPatch)
     assert complaint(path) == "cases.jsonl:3: more than 2 lines: split the file into several"
     monkeypatch.setattr(lines, "MAX_BYTES", 80)
     assert "is larger than" in complaint(path)
+
+
+def test_a_file_that_is_too_large_is_not_read_whole(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path.touch()
+    os.truncate(path, 32 << 20)
+    monkeypatch.setattr(lines, "MAX_BYTES", 80)
+    tracemalloc.start()
+    try:
+        assert "is larger than" in complaint(path)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_catalogue_is_read_with_its_hints_and_the_first_of_equal_names(path: Path) -> None:
