@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from session_runtime.app.shared import PAUSE_S, SharedState
+from session_runtime.config.live import LiveConfig
+from session_runtime.config.receipt import Receipt, Trigger
 from session_runtime.mcp.base import Listing
 from session_runtime.registry.revocations import Revocations, open_revocations
 from tests.app.test_list_watch import Pauses
@@ -39,6 +41,19 @@ async def following(place: Site, pauses: Pauses) -> AsyncIterator[None]:
         yield
 
 
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[Trigger]:
+    """Why configurations were refreshed."""
+    triggers: list[Trigger] = []
+    refresh = LiveConfig.refresh
+
+    async def counting(live: LiveConfig, trigger: Trigger) -> Receipt:
+        triggers.append(trigger)
+        return await refresh(live, trigger)
+
+    monkeypatch.setattr(LiveConfig, "refresh", counting)
+    return triggers
+
+
 async def looked(pauses: Pauses) -> None:
     """One look is over."""
     await pauses.past()
@@ -49,16 +64,19 @@ async def looked(pauses: Pauses) -> None:
 
 @pytest.mark.requirement("RTE-9c")
 async def test_a_mark_that_another_process_saw_acts_on_a_tool_that_is_in_force(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pauses = Pauses()
+    pauses, refreshed = Pauses(), counted(monkeypatch)
     async with (
         site(tmp_path, servers("a"), state=True, a=wiping()) as daemon,
         site(tmp_path, servers("a"), state=True, a=wiping()) as pipe,
         following(pipe, pauses),
     ):
         await lists(daemon, wiping(destructive=True))
-        await looked(pauses)
+        refreshed.clear()
+        for _ in range(3):
+            await looked(pauses)
+        assert refreshed == ["servers"], "once is enough"
         assert pipe.generation.catalog.lookup("a.wipe").annotations.destructive
     assert set(pauses.asked) == {PAUSE_S}
 

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from session_runtime.config.mcp import McpServer
 from session_runtime.mcp.connection import Edges
 from session_runtime.testing.mcp_servers.script import Script
 from session_runtime.testing.replies import Pace, RawReply
-from tests.mcp.peer import Peer, command, never_random, started
+from tests.mcp.peer import Json, Kept, Peer, command, never_random, started
 from tests.mcp.web import EVENTS, PLAIN, Web, reached, reply
 from tests.models.clock import Clock
 
@@ -49,6 +50,34 @@ async def test_a_process_that_ends_whatever_it_is_asked_is_down_and_asked_both_w
         assert (health.state, health.failures) == ("down", 1)
         assert health.error == "it exited with status 3"
     assert methods(log) == ["server/discover", "initialize"]
+
+
+@pytest.mark.requirement("RTE-1")
+async def test_a_server_that_always_breaks_is_started_twice_only_the_first_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Clock(monkeypatch)
+    peer = Peer()
+
+    async def break_off(message: Json) -> Json:
+        peer.hang_up()
+        return {}
+
+    peer.answers = {"server/discover": break_off, "initialize": break_off}
+    edges = Edges(open_line=peer.line, jitter=never_random)
+    async with started(McpServer(command="x"), Path(), edges) as it:
+        assert (peer.opened, it.connection.health.failures) == (2, 1)
+        for failures in (2, 3, 4):
+            clock.advance(61)
+            await it.seen.until(partial(failed, it, failures))
+            assert peer.opened == failures + 1
+    questions = ["server/discover", "initialize"]
+    assert peer.methods() == [*questions, *questions, "server/discover"]
+
+
+def failed(it: Kept, times: int) -> bool:
+    health = it.connection.health
+    return health.failures == times and health.state == "down"
 
 
 @pytest.mark.requirement("RTE-1")

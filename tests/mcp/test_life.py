@@ -10,10 +10,13 @@ import pytest
 from session_runtime.errors import PermanentError
 from session_runtime.mcp import unasked
 from session_runtime.mcp.connection import Edges
+from session_runtime.registry.invoke.outcome import Ended, TimedOut, TimeLimit
+from session_runtime.registry.invoke.timing import Heard, Timing, limits_of
 from session_runtime.testing.mcp_servers.script import Script
 from tests.mcp.peer import (
     META,
     Json,
+    Kept,
     Peer,
     Refusal,
     command,
@@ -297,21 +300,36 @@ async def test_a_server_that_is_busy_with_a_call_is_not_asked_for_a_sign(clock: 
         await peer.got("ping")
 
 
+async def limited(it: Kept, idle_s: float, hard_s: float) -> Ended:
+    """A call that has these limits, whatever the settings of its connection are."""
+    limits = limits_of(asyncio.get_running_loop().time(), hard_s, idle_s, None)
+
+    async def work(heard: Heard) -> object:
+        return await it.connection.call("echo", {}, "key", lambda *_: heard())
+
+    return await Timing().run("echo", work, limits, lambda: True)
+
+
 @pytest.mark.requirement("RTE-6")
-@pytest.mark.parametrize(("silent_s", "asked"), [(6, True), (4, False)])
-async def test_a_server_that_said_nothing_during_a_call_until_that_was_given_up_is_asked_for_a_sign(
-    clock: Clock, silent_s: float, asked: bool
+@pytest.mark.parametrize(
+    ("idle_s", "hard_s", "limit", "asked"), [(5, 20, "idle", True), (30, 5, "hard", False)]
+)
+async def test_a_server_that_is_silent_for_longer_than_a_call_bears_is_asked_for_a_sign(
+    clock: Clock, idle_s: float, hard_s: float, limit: TimeLimit, asked: bool
 ) -> None:
     peer = Peer(answers={"tools/call": never})
-    async with kept(peer, heartbeat_s=0, refresh_ttl_s=0, idle_timeout_s=5.0) as it:
-        calls = [asyncio.create_task(it.call("echo")) for _ in range(2)]
+    async with kept(peer, heartbeat_s=0, refresh_ttl_s=0, idle_timeout_s=30.0) as it:
+        busy = asyncio.create_task(it.call("echo"))
+        call = asyncio.create_task(limited(it, idle_s, hard_s))
         await peer.got("tools/call", 2)
-        clock.advance(silent_s)
-        for number, call in enumerate(calls):
-            call.cancel()
-            await asyncio.wait((call,))
-            await turns()
-            assert ("ping" in peer.methods()) is (asked and number == 1), "not while it is busy"
+        clock.advance(5)
+        assert await call == TimedOut(limit, 5, may_have_run=True)
+        await turns()
+        assert "ping" not in peer.methods(), "not while it is busy"
+        busy.cancel()
+        await asyncio.wait((busy,))
+        await turns()
+        assert ("ping" in peer.methods()) is asked
 
 
 @pytest.mark.requirement("RTE-6")
@@ -336,27 +354,6 @@ async def test_a_server_that_hangs_but_talks_is_asked_for_a_sign_of_life(
         clock.advance(5.1)
         await it.is_in("down")
         assert "it showed no life for 5 s" in it.connection.health.error
-
-
-@pytest.mark.requirement("RTE-6")
-@pytest.mark.parametrize(("told", "asked"), [(False, True), (True, False)])
-async def test_a_call_that_was_given_up_in_silence_makes_the_server_suspect_whatever_else_it_said(
-    clock: Clock, told: bool, asked: bool
-) -> None:
-    peer = Peer(answers={"tools/call": never})
-    async with kept(peer, heartbeat_s=0, refresh_ttl_s=0, idle_timeout_s=5.0) as it:
-        call = asyncio.create_task(it.call("echo"))
-        message = await peer.got("tools/call")
-        clock.advance(3)
-        token = message["params"]["_meta"]["progressToken"] if told else "another"
-        params = {"progressToken": token, "progress": 1}
-        await peer.say({"method": "notifications/progress", "params": params})
-        await turns()
-        clock.advance(3)
-        call.cancel()
-        await asyncio.wait((call,))
-        await turns()
-        assert ("ping" in peer.methods()) is asked
 
 
 async def test_whoever_waits_for_a_list_is_let_go_when_the_connection_ends() -> None:

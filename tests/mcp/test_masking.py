@@ -1,6 +1,7 @@
 """Nothing that a server is given in secret is shown in what it says, whole or in part."""
 
 import base64
+import json
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from session_runtime.config.mcp import McpServer
 from session_runtime.errors import ToolError
 from session_runtime.mcp.content import value_of
 from session_runtime.mcp.listed import MAX_DESCRIPTION_CHARS, read_definition
-from session_runtime.mcp.masking import kept_from_results, secrets_of
+from session_runtime.mcp.masking import kept_from_results, masked, secrets_of
 from session_runtime.mcp.stderr_log import Shown
 from tests.mcp.peer import Answer, Json, Peer, kept, tool
 
@@ -119,44 +120,122 @@ async def test_what_is_certainly_a_secret_is_masked_in_results_and_nothing_else(
     assert await value_of(result, kept_from_results(McpServer.model_validate(SETTINGS))) == value
 
 
+GOOGLE = json.dumps(
+    {
+        "type": "service_account",
+        "project_id": "my-project-123456",
+        "private_key": "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkq\n-----END PRIVATE KEY-----\n",
+        "client_email": "bot@my-project-123456.iam.gserviceaccount.com",
+        "auth_uri": "https://accounts.google.com/o/oauth2/auth",
+        "token_uri": "https://oauth2.googleapis.com/token",
+    }
+)
+GITHUB = "ghp_0a1b2c3d4e5f6g7h8i9j"
+
+
+@pytest.mark.requirement("RTE-10")
+@pytest.mark.parametrize(
+    ("settings", "certain"),
+    [
+        ({**COMMAND, "env": {"GOOGLE_CREDENTIALS": GOOGLE}}, [json.loads(GOOGLE)["private_key"]]),
+        ({**COMMAND, "env": {"TOKENS": f'["{GITHUB}"]'}}, [GITHUB]),
+        ({**COMMAND, "env": {"GOOGLE_APPLICATION_CREDENTIALS": "/srv/keys/my-1.json"}}, []),
+        ({**COMMAND, "env": {"SSH_KEY_PATH": "/home/deploy/projects/id_ed25519"}}, []),
+        ({**COMMAND, "env": {"TOKEN_URL": "https://login.test/oauth2/customer/token"}}, []),
+        ({**COMMAND, "env": {"AUTH": "https://login.test/oauth2/customer/token"}}, []),
+        ({**COMMAND, "env": {"GITHUB_TOKEN_SCOPES": "repository,workflow,organization"}}, []),
+        ({**COMMAND, "env": {"JIRA_AUTH_TYPE": "api_token2", "AUTH_MODE": "basic,kerberos"}}, []),
+        ({**COMMAND, "env": {"POSTGRES_PASSWORD": "postgres"}}, []),
+        ({**COMMAND, "env": {"DB_PASSWORD": "correct-horse-battery"}}, ["correct-horse-battery"]),
+        ({**COMMAND, "env": {"GITHUB_TOKEN": GITHUB, "OWNER": "octocat-1"}}, [GITHUB]),
+        ({**COMMAND, "env": {"AWS_SECRET_ACCESS_KEY": "/wJalr/K7MDENG/b"}}, ["/wJalr/K7MDENG/b"]),
+        ({**COMMAND, "args": ("postgresql://postgres:postgres@localhost/db",)}, []),
+        ({**COMMAND, "args": ("--password-file", "/etc/documents/pw", "--token=repository")}, []),
+        ({**URL, "headers": {"X-Api-Key-Name": "customers-1"}}, []),
+    ],
+)
+def test_only_what_looks_like_a_secret_too_is_certainly_one(
+    settings: dict[str, Any], certain: list[str]
+) -> None:
+    assert [*kept_from_results(McpServer.model_validate(settings))] == certain
+
+
+def test_names_of_members_are_no_secrets() -> None:
+    settings = {**COMMAND, "env": {"GOOGLE_CREDENTIALS": GOOGLE, "OTHER": '{"sheet": "page-1"}'}}
+    told = "project_id: is required and missing beside client_email and sheet"
+    assert shown(settings, f"{told}, as the page-1") == f"{told}, as the page-1"
+
+
+@pytest.mark.requirement("RTE-5")
+@pytest.mark.parametrize(
+    "env",
+    [
+        {"GOOGLE_CREDENTIALS": GOOGLE},
+        {"POSTGRES_PASSWORD": "postgres"},
+        {"API_KEY": "postgres_db", "ANOTHER_KEY": "project_id"},
+        {"API_KEY": "postgres-1", "ANOTHER_KEY": "read_only-1"},
+    ],
+)
+def test_by_whatever_a_call_is_made_is_no_secret(env: dict[str, str]) -> None:
+    names = {
+        "project_id": {"type": "string"},
+        "postgres-1": {"enum": ["read_only-1", "postgres-1"]},
+        "postgres_db": {"const": "postgres-1"},
+        "title": {"type": "string", "enum": ["postgres-1", {"title": "postgres-1"}]},
+        "examples": {"const": {"default": "postgres-1"}},
+    }
+    schema = {"type": "object", "properties": names, "required": ["project_id", "postgres-1"]}
+    secrets = kept_from_results(McpServer.model_validate({**COMMAND, "env": env}))
+    read = read_definition(tool("postgres-1_query", inputSchema=schema), secrets).definition
+    assert (read.name, read.parameters) == ("postgres-1_query", schema)
+
+
+@pytest.mark.requirement("RTE-10")
+def test_of_members_with_masked_names_none_is_lost() -> None:
+    secrets = ("t0ken-t0ken", "s3cret-s3cret")
+    value = {"t0ken-t0ken": 1, "***": 2, "s3cret-s3cret": 3}
+    assert masked(value, secrets) == {"*** (1)": 1, "***": 2, "*** (3)": 3}
+
+
 TOKEN = "t0ken-t0ken"
 LONG = "k-" + "0123456789" * 90
 
 
 @pytest.mark.requirement("RTE-5")
 @pytest.mark.requirement("CFG-4")
-async def test_what_a_server_lists_holds_no_secret_of_its_own(
+async def test_what_a_server_says_of_its_tools_holds_no_secret_of_its_own(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    keep = {"type": "string", "default": TOKEN, "enum": [TOKEN, "eu-central-1"], TOKEN: 1}
-    schema = {"type": "object", "properties": {"dsn": keep}}
+    said = {"description": f"As {TOKEN}.", "default": TOKEN, "examples": [{"dsn": [TOKEN]}]}
+    schema = {"type": "object", "properties": {"dsn": {"anyOf": [said]}}}
     tools = [
         tool("query", description=f"Asks postgres://u:{TOKEN}@h/db", inputSchema=schema),
         tool("titled", description=None, title=f"For {TOKEN}", outputSchema=schema),
-        tool(f"of_{TOKEN}", description=None),
+        tool(f"of_{GITHUB}", description=None),
         tool("odd", inputSchema={"type": LONG}),
         tool("far", inputSchema={"type": "object", "$ref": f"http://h/{LONG}"}),
         {"name": f"x {TOKEN} {LONG}", "inputSchema": None},
     ]
     peer = Peer(tools=tools, answers={"tools/list": circling(tools)})
-    async with kept(peer, env={**SETTINGS["env"], "LONG_TOKEN": LONG}) as it:
+    env = {**SETTINGS["env"], "LONG_TOKEN": LONG, "GITHUB_TOKEN": GITHUB}
+    async with kept(peer, env=env) as it:
         listing = it.connection.listing
     assert listing is not None
     told = f"{listing} {caplog.text}"
-    assert not any(part in told for part in (TOKEN, LONG[:20]))
-    masked_schema = {
-        "type": "object",
-        "properties": {
-            "dsn": {"type": "string", "default": "***", "enum": ["***", "eu-central-1"], "***": 1}
-        },
-    }
+    assert not any(part in told for part in (TOKEN, LONG[:20], GITHUB))
+    masked_said = {"description": "As ***.", "default": "***", "examples": [{"dsn": ["***"]}]}
+    masked_schema = {"type": "object", "properties": {"dsn": {"anyOf": [masked_said]}}}
     query, titled = listing.tools
     assert (query.description, query.parameters) == ("Asks postgres://u:***@h/db", masked_schema)
     assert (titled.description, titled.output) == ("For ***", masked_schema)
     assert [(each.name, each.reason) for each in listing.refused] == [
         ("of_***", "its name holds a secret that the server is given"),
         ("odd", 'inputSchema: must have "type": "object", got "***"'),
-        ("far", listing.refused[2].reason),
+        (
+            "far",
+            "inputSchema: external reference 'http://h/***': only pointers into the schema itself are"
+            " followed, copy the definition into $defs",
+        ),
         ("x *** ***", "its name holds a secret that the server is given"),
         ("(further pages)", "the server gave the cursor '***' twice: no more pages are read"),
     ]

@@ -83,6 +83,19 @@ async def test_what_is_no_message_is_counted_for_each_stream_alone() -> None:
         assert it.connection.health.skipped_lines == 2 * (MAX_SKIPPED - 1)
 
 
+@pytest.mark.requirement("RTE-5")
+async def test_news_of_which_too_many_are_no_messages_are_not_listened_to_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    web = listened(RawReply((b"data: {}\n\n" * MAX_SKIPPED,), 200, EVENTS), open_stream())
+    async with quiet(web) as it, hurried(monkeypatch):
+        await until(lambda: it.connection.health.skipped_lines == MAX_SKIPPED)
+        for _ in range(3_000):
+            await asyncio.sleep(0)
+        assert await it.call("echo") == "done"
+        assert len(web.listened) == 1
+
+
 def quiet(web: Web) -> AbstractAsyncContextManager[Kept]:
     """A connection that lists and asks for signs of life only where something makes it."""
     return reached(web, heartbeat_s=0, refresh_ttl_s=0)

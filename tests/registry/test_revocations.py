@@ -197,37 +197,6 @@ async def test_revoking_needs_no_new_thread(
 
 
 @pytest.mark.requirement("REL-9")
-async def test_what_another_process_revokes_and_lifts_acts_here_once_this_one_looks(
-    tmp_path: Path,
-) -> None:
-    mine, other = open_revocations(tmp_path), open_revocations(tmp_path)
-    told: list[str] = []
-    with mine.watching("files.read", lambda: told.append("files.read")):
-        theirs = await other.revoke("files.*", "a leak", "ann")
-        await mine.look()
-    revision = mine.revision
-    await mine.look()
-    assert (mine.blocks("files.read"), told, mine.revision) == (theirs, ["files.read"], revision)
-    await other.lift("files.*")
-    await mine.look()
-    assert (mine.list(), mine.blocks("files.read")) == ((), None)
-
-
-@pytest.mark.requirement("REL-9")
-async def test_processes_that_revoke_beside_each_other_lose_nothing(tmp_path: Path) -> None:
-    mine, other = open_revocations(tmp_path), open_revocations(tmp_path)
-    theirs = await other.revoke("theirs")
-    own = await mine.revoke("mine")
-    assert (theirs.number, own.number) == (1, 2)
-    assert mine.list() == (theirs, own) == open_revocations(tmp_path).list()
-    assert (await other.revoke("mine")).number == 2
-    assert await mine.lift(2) == own
-    assert await other.lift("theirs") == theirs
-    await mine.look()
-    assert mine.list() == () == open_revocations(tmp_path).list()
-
-
-@pytest.mark.requirement("REL-9")
 async def test_what_could_not_be_written_stays_on_top_of_what_others_revoke_and_is_written_later(
     tmp_path: Path,
 ) -> None:

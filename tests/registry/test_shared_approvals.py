@@ -2,6 +2,7 @@
 
 import asyncio
 import tempfile
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,15 @@ from hypothesis import strategies as st
 from session_runtime.config.durable import UnconfirmedError
 from session_runtime.errors import TransientError
 from session_runtime.registry.approval_file import Approval, ApprovalFile, Seen
-from session_runtime.registry.approvals import Approvals, Approved, Changed, open_approvals
+from session_runtime.registry.approvals import (
+    LAST_WRITE_S,
+    Approvals,
+    Approved,
+    Changed,
+    open_approvals,
+)
 from session_runtime.types import JsonObject
+from tests.models.clock import Clock
 
 
 def drop(schema: str, destructive: bool, form: JsonObject | None = None) -> Seen:
@@ -74,6 +82,65 @@ async def test_what_one_process_marks_or_approves_is_known_to_the_other_when_it_
     assert (verdict(pipe, "v2", False), pipe.revision) == (Approved(), 2)
     for each in (daemon, pipe):
         await each.aclose()
+
+
+class HangingDisk(ApprovalFile):
+    """A file on a disk that answers nobody who looks until ``answers`` is set."""
+
+    def __init__(self, state_dir: Path) -> None:
+        super().__init__(state_dir)
+        self.asked, self.answers = threading.Semaphore(0), threading.Event()
+        self.looks = 0
+
+    def newer(self) -> dict[tuple[str, str], Seen]:
+        self.looks += 1
+        self.asked.release()
+        self.answers.wait()
+        return super().newer()
+
+
+@pytest.mark.requirement("RTE-4")
+async def test_a_disk_that_hangs_is_not_asked_again_before_it_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, disk = Clock(monkeypatch), HangingDisk(tmp_path)
+    daemon, pipe = open_approvals(tmp_path), Approvals(disk)
+    await daemon.approve([drop("v1", True)])
+    looking = asyncio.create_task(pipe.look())
+    await asyncio.to_thread(disk.asked.acquire)
+    clock.advance(LAST_WRITE_S)
+    await looking
+    again = asyncio.create_task(pipe.look())
+    await asyncio.sleep(0)
+    disk.answers.set()
+    await again
+    assert (verdict(pipe, "v1", True), disk.looks) == (Approved(), 1)
+    await pipe.look()
+    assert disk.looks == 2
+    for each in (daemon, pipe):
+        await each.aclose()
+
+
+@pytest.mark.requirement("RTE-9c")
+@pytest.mark.parametrize(
+    ("known", "kept"),
+    [
+        (None, drop("v2", False)),
+        (drop("v1", False), drop("v2", False)),
+        (drop("v2", False), drop("v2", False)),
+        (drop("v3", True), drop("v2", True)),
+        (drop("v1", True), drop("v2", True)),
+        (drop("v2", True), drop("v2", True)),
+    ],
+)
+def test_an_approval_takes_back_no_mark_that_somebody_else_saw_meanwhile(
+    known: Seen | None, kept: Seen
+) -> None:
+    assert Approval(drop("v2", False), drop("v1", False)).on(known) == kept
+
+
+def test_an_approval_takes_back_the_mark_that_was_looked_at() -> None:
+    assert Approval(drop("v2", False), drop("v1", True)).on(drop("v1", True)) == drop("v2", False)
 
 
 async def test_harmless_forms_that_differ_between_processes_disturb_neither(tmp_path: Path) -> None:

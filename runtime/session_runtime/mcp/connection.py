@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from session_runtime.config.mcp import McpServer
-from session_runtime.errors import TransientError
+from session_runtime.errors import SessionRuntimeError, TransientError
 from session_runtime.mcp.backoff import Backoff
 from session_runtime.mcp.base import Health, Listing, OnProgress, State
 from session_runtime.mcp.callers import OWN
@@ -26,6 +26,7 @@ from session_runtime.mcp.session import Wanted
 from session_runtime.mcp.stderr_log import FOLDER, Shown
 from session_runtime.mcp.transport import Line, Place, open_line
 from session_runtime.mcp.way_out import with_way_out
+from session_runtime.registry.invoke.timing import SILENT
 from session_runtime.types import JsonObject
 
 HEALTHY_S: Final = 30.0
@@ -87,6 +88,7 @@ class Connection:
         self._shown = Shown(secrets_of(settings))
         self._kept = kept_from_results(settings)
         self._probe_first = True
+        self._asked_both_ways = False
         self._owner = Owner(
             self._ready,
             self._listed,
@@ -153,34 +155,21 @@ class Connection:
                 retry_after_s=self.health.retry_in_s,
             )
         self._calls += 1
-        told_at = _now()
-
-        def on_told(done: float, total: float | None, message: str | None) -> None:
-            nonlocal told_at
-            told_at = _now()
-            on_progress(done, total, message)
-
         try:
             return await call_tool(
-                client, self._place.name, tool, arguments, key, on_told, self._shown, self._kept
+                client, self._place.name, tool, arguments, key, on_progress, self._shown, self._kept
             )
-        except TransientError as error:
+        except SessionRuntimeError as error:
             if isinstance(error.__cause__, Fault):
-                life.note(error.__cause__)
+                life.note_of_call(error.__cause__)
             raise
-        except asyncio.CancelledError:
-            if _now() - told_at >= self._idle_s(tool):
+        except asyncio.CancelledError as cancelled:
+            if SILENT in cancelled.args:
                 life.suspect_when_idle()
             raise
         finally:
             self._calls -= 1
             life.call_ended()
-
-    def _idle_s(self, tool: str) -> float:
-        """How long a call of a tool may be silent."""
-        words = self._settings.tools.get(tool)
-        own = None if words is None else words.idle_timeout_s
-        return own or self._settings.idle_timeout_s
 
     async def aclose(self) -> None:
         """End the connection and the process behind it; returns when nothing of it is left."""
@@ -219,18 +208,15 @@ class Connection:
         """Make one connection, and give how it came to its end; cancelled, end it.
 
         There are servers that break at the question whether they speak the newer generation of the protocol:
-        those are begun anew at once with a handshake, which they get first from now on. So each attempt that
-        came to no agreement is followed by one that asks the other way round.
+        so each attempt that came to no agreement is followed by one that asks the other way round. The first
+        time that is made at once.
         """
         over, life = await self._attempt()
-        if self._settings.protocol != "auto" or life.agreed:
+        if not life.broke or self._asked_both_ways or self._settings.protocol != "auto":
             return over
-        self._probe_first = not self._probe_first
-        if self._probe_first or not life.broke:
-            return over
-        _log.info("server %s broke (%s): a handshake comes first now", self._place.name, over)
-        over, life = await self._attempt()
-        self._probe_first = not life.agreed
+        self._asked_both_ways = True
+        _log.info("server %s broke (%s): it is asked the other way round", self._place.name, over)
+        over, _ = await self._attempt()
         return over
 
     async def _attempt(self) -> tuple[Over, Life]:
@@ -252,6 +238,7 @@ class Connection:
             await _end(living)
             life.close()
             self._life = None
+            self._probe_first ^= not life.agreed
 
     def _outcome(self, living: asyncio.Task[None], line: Line) -> Over:
         """How a connection ended; where only its end was seen, the line knows more by now."""

@@ -32,6 +32,7 @@ class Refusal:
     """The protocol's error in the body of a refusal, and the ``id`` of the request that it gives."""
 
     code: int
+    message: str
     id: object
 
 
@@ -55,22 +56,13 @@ def cancelled_by(request: httpx2.Request) -> str | int | None:
             return None
 
 
-def repeated(request: httpx2.Request, asked: Asked) -> httpx2.Request:
-    """Another request of the same session, without parameters."""
-    question = {"jsonrpc": "2.0", "id": asked.id, "method": asked.method}
-    content = json.dumps(question).encode()
-    return httpx2.Request(
-        "POST", request.url, headers=[*_kept(request.headers), _OF_JSON], content=content
-    )
-
-
 def error_in(response: httpx2.Response, body: bytes | None) -> Refusal | None:
     """The protocol's error in the body of a refusal; None if there is none."""
     if body is None or type_of(response) != _JSON:
         return None
     match _members(body):
-        case {"error": {"code": int() as code}, **others}:
-            return Refusal(code, others.get("id"))
+        case {"error": {"code": int() as code, "message": str() as message}, **others}:
+            return Refusal(code, message, others.get("id"))
         case _:
             return None
 

@@ -26,20 +26,21 @@ _NOT_THERE: Final = (
     r"tool:? {name} (?:is )?(?:not found|unknown|not known|does not exist|doesn't exist)"
     r"(?:: tool not found)?",
 )
-_NO_METHOD: Final = re.compile(
-    _PREFIX + r"method not found(?:: [\"'`]?tools/call[\"'`]?)?\.?", re.I
-)
 
-Kind = Literal["error", "lost", "unreachable", "expired", "busy", "unreadable", "late"]
+Kind = Literal[
+    "error", "refused", "unclear", "lost", "unreachable", "expired", "busy", "unreadable", "late"
+]
 
 
 class Fault(Exception):
     """A request that brought no result.
 
-    ``error``: the server answered with the error ``code``. ``lost``: the connection ended before an answer
-    came. ``unreachable``: the request did not reach the server. ``expired``: the server no longer knows the
-    session and did nothing. ``busy``: it takes no request now, but may after ``retry_after_s``.
-    ``unreadable``: it answered, but not so that it could be read. ``late``: no answer came in time.
+    ``error``: the server answered with the error ``code``. ``refused``: the same, and how it did so may mean
+    that it no longer knows the session. ``unclear``: that too, and nothing was said about this very request.
+    ``lost``: the connection ended before an answer came. ``unreachable``: the request did not reach the
+    server. ``expired``: the server no longer knows the session and did nothing. ``busy``: it takes no request
+    now, but may after ``retry_after_s``. ``unreadable``: it answered, but not so that it could be read.
+    ``late``: no answer came in time.
 
     ``begun``: the request was one of a call that the server had begun with, so that it may have run
     whatever the kind.
@@ -73,13 +74,13 @@ def error_of_call(fault: Fault, server: str, tool: str, shown: Shown) -> Session
     match fault.kind:
         case "unreadable":
             return bad_result(server, tool, said)
-        case "error" if fault.begun:
+        case "error" | "refused" if fault.begun:
             return _failed(fault.code, said, server, tool)
-        case "error":
+        case "error" | "refused":
             return _refused(fault, said, server, tool)
         case _ if fault.begun:
             return _may_have_run(said, server, tool)
-        case "lost" | "late":
+        case "lost" | "late" | "unclear":
             return _may_have_run(said, server, tool)
         case "unreachable":
             return TransientError(
@@ -124,9 +125,7 @@ def tool_not_found(server: str, tool: str, said: str) -> PermanentError:
 
 def _refused(fault: Fault, said: str, server: str, tool: str) -> PermanentError:
     """An error that a server answered with: words of a running tool may be among those of any code."""
-    message = str(fault)
-    no_method = fault.code == METHOD_NOT_FOUND and _NO_METHOD.fullmatch(message.strip())
-    if no_method or (fault.code in _OF_CALLS and says_not_there(message, tool)):
+    if fault.code in _OF_CALLS and says_not_there(str(fault), tool):
         return tool_not_found(server, tool, said)
     if fault.code == INVALID_PARAMS:
         return PermanentError(

@@ -31,13 +31,12 @@ from session_runtime.mcp.exchange import (
     moved_to,
     read,
     redirected,
-    repeated,
     retry_after,
     took_no_request,
     type_of,
     with_body,
 )
-from session_runtime.mcp.faults import METHOD_NOT_FOUND, Fault, Kind
+from session_runtime.mcp.faults import INVALID_PARAMS, METHOD_NOT_FOUND, Fault, Kind
 from session_runtime.mcp.framing import MAX_LINE_BYTES
 from session_runtime.mcp.messages import NoMessage, to_line
 from session_runtime.mcp.own_errors import OwnErrors
@@ -50,7 +49,6 @@ GOODBYE_S: Final = 2.0
 MAX_REDIRECTS: Final = 5
 EVENTS: Final = "text/event-stream"
 _LISTEN: Final = "subscriptions/listen"
-_LIST: Final = "tools/list"
 _METHOD: Final = "mcp-method"
 _LAST_ID: Final = "last-event-id"
 _REDIRECTS: Final = "session-runtime/redirects"
@@ -221,7 +219,7 @@ class _Answering(httpx2.AsyncBaseTransport):
         body = await read(response, most)
         await response.aclose()
         if response.status_code >= 400:
-            return await self._refused(request, asked, response, body)
+            return self._refused(request, asked, response, body)
         if body is None:
             return self._error(request, "unreadable", f"its answer has more than {most} bytes")
         return await self._answered(request, asked, response, body)
@@ -286,69 +284,48 @@ class _Answering(httpx2.AsyncBaseTransport):
             self._news.reset()
         return Events(response, id_, self._own, self._answers, self._known, first).as_response()
 
-    async def _refused(
+    def _refused(
         self,
         request: httpx2.Request,
         asked: Asked,
         response: httpx2.Response,
         body: bytes | None,
     ) -> httpx2.Response:
-        """Tell what a status means; what the protocol's error in a body says goes before it."""
+        """Tell what a status means; what the protocol's error in a body says goes before it.
+
+        That it no longer knows a session a server should say by 404. Whether it means that by another
+        refusal is found out by asking it for other things, and never changes what became of this request.
+        """
         status, error = response.status_code, error_in(response, body)
-        if MCP_SESSION_ID in request.headers and await self._is_session_lost(
-            request, asked, status, error
-        ):
-            said = f"it answered with status {status}: it no longer knows the session"
-            return self._error(request, "expired", said)
-        if error is None or (status == 404 and error.code != METHOD_NOT_FOUND):
-            return self._refused_by_status(request, response)
+        if status == 404 and error is not None and error.code != METHOD_NOT_FOUND:
+            error = None
+        kind: Kind = "error"
+        if MCP_SESSION_ID in request.headers:
+            if status == 404 and error is None:
+                said = "it answered with status 404: it no longer knows the session"
+                return self._error(request, "expired", said)
+            kind = "refused" if _is_about(asked, status, error) else "unclear"
+        if error is None:
+            return self._refused_by_status(request, response, kind)
+        if kind != "error" and status < 500 and status != 429:
+            return self._error(request, kind, error.message, code=error.code)
         return with_body(request, response, body or b"")
 
-    async def _is_session_lost(
-        self, request: httpx2.Request, asked: Asked, status: int, error: Refusal | None
-    ) -> bool:
-        """Whether the server no longer knows the session, which it should say by 404.
-
-        Where it may mean that, it is asked for its list: only a call that cannot have run may be made again.
-        """
-        if status == 404:
-            return error is None or error.code != METHOD_NOT_FOUND
-        if asked.id is None or not _may_mean_session(status, error, asked.id):
-            return False
-        return asked.method == _LIST or await self._is_list_refused(request)
-
-    async def _is_list_refused(self, request: httpx2.Request) -> bool:
-        asked = Asked(_LIST, "session-runtime/session")
-        question = repeated(request, asked)
-        question.extensions["timeout"] = self._timeouts.of(question, Asked()).as_dict()
-        try:
-            response = await self._below.handle_async_request(question)
-        except httpx2.TransportError:
-            return False
-        try:
-            body = b"" if response.status_code < 400 else await read(response, MAX_REFUSAL_BYTES)
-            return _may_mean_session(response.status_code, error_in(response, body), asked.id)
-        except httpx2.TransportError:
-            return False
-        finally:
-            await response.aclose()
-
     def _refused_by_status(
-        self, request: httpx2.Request, response: httpx2.Response
+        self, request: httpx2.Request, response: httpx2.Response, kind: Kind
     ) -> httpx2.Response:
+        """Tell what a status alone means; ``kind`` is that of a refusal of which it says nothing else."""
         status = response.status_code
         said = f"it answered with status {status}"
         if took_no_request(response):
             return self._error(request, "busy", said, retry_after(response))
         if status in (401, 403):
-            return self._error(
-                request, "error", f"{said}: it does not accept the headers configured"
-            )
+            return self._error(request, kind, f"{said}: it does not accept the headers configured")
         if status >= 500:
             return self._error(request, "late", said)
         if status == 404:
             said += ": is the path of the url right? It often ends with /mcp"
-        return self._error(request, "error", said)
+        return self._error(request, kind, said)
 
     def _failed(self, request: httpx2.Request, error: httpx2.TransportError) -> httpx2.Response:
         kind: Kind = "unreachable" if isinstance(error, _NOT_SENT) else "lost"
@@ -357,9 +334,14 @@ class _Answering(httpx2.AsyncBaseTransport):
         return self._error(request, kind, f"{type(error).__name__}: {error}"[:300])
 
     def _error(
-        self, request: httpx2.Request, kind: Kind, said: str, retry_after_s: float | None = None
+        self,
+        request: httpx2.Request,
+        kind: Kind,
+        said: str,
+        retry_after_s: float | None = None,
+        code: int = 0,
     ) -> httpx2.Response:
-        error = self._own.error(kind, said, retry_after_s)
+        error = self._own.error(kind, said, retry_after_s, code)
         body = {"jsonrpc": "2.0", "id": None, "error": error}
         return httpx2.Response(_STATUS, json=body, request=request)
 
@@ -368,8 +350,8 @@ class _Answering(httpx2.AsyncBaseTransport):
         await self._below.aclose()
 
 
-def _may_mean_session(status: int, error: Refusal | None, id_: str | int | None) -> bool:
-    """Whether a refusal may say that the session is lost: any that is about more than the one request."""
-    if not 400 <= status < 500 or status == 429:
-        return False
-    return error is None or error.id != id_
+def _is_about(asked: Asked, status: int, error: Refusal | None) -> bool:
+    """Whether a refusal tells what became of the request itself: it was not allowed, or failed."""
+    if status in (401, 403):
+        return True
+    return error is not None and (error.id == asked.id or error.code == INVALID_PARAMS)

@@ -16,7 +16,7 @@ from session_runtime.mcp.backoff import Backoff
 from session_runtime.mcp.base import Listing
 from session_runtime.mcp.client import Agreeing, Client, Watching, connect
 from session_runtime.mcp.discover import discover
-from session_runtime.mcp.faults import Fault, said_by
+from session_runtime.mcp.faults import METHOD_NOT_FOUND, Fault, said_by
 from session_runtime.mcp.masking import kept_from_results
 from session_runtime.mcp.pace import Pace
 from session_runtime.mcp.stderr_log import Shown
@@ -131,12 +131,17 @@ class Life:
         self._poked.set()
         await asyncio.wait((self._next,))
 
-    def note(self, fault: Fault) -> None:
-        """Draw conclusions from what became of a call."""
+    def note_of_call(self, fault: Fault) -> None:
+        """Draw conclusions from what became of a call: the list of tools may be another one, too (RTE-4)."""
+        self._note(fault)
+        if fault.code == METHOD_NOT_FOUND:
+            self._on_change()
+
+    def _note(self, fault: Fault) -> None:
         match fault.kind:
             case "expired":
                 self._end(Over("it no longer knows the session", at_once=True))
-            case "unreachable" | "lost":
+            case "unreachable" | "lost" | "refused" | "unclear":
                 self._suspected = True
                 self._poked.set()
 
@@ -227,7 +232,8 @@ class Life:
         except TimeoutError:
             self._end(Over(f"it showed no life for {limit:g} s when asked for a sign"))
         except Fault as fault:
-            self._end(Over(self._shown(str(fault)), at_once=fault.kind == "expired"))
+            is_new_wanted = fault.kind in ("expired", "refused", "unclear")
+            self._end(Over(self._shown(str(fault)), at_once=is_new_wanted))
 
     async def _first_listing(self, client: Client) -> Listing:
         waiting, self._next, self._changed = self._next, None, False
@@ -265,14 +271,11 @@ class Life:
         except TimeoutError as error:
             raise Over(f"it did not list its tools within {limit:g} s (list_timeout_s)") from error
         except (Fault, SessionRuntimeError) as error:
-            self._end_if_expired(error)
+            if isinstance(error, Fault):
+                self._note(error)
             raise Over(f"its tools cannot be listed: {said_by(error, self._shown)}") from error
         self._list_at = self._renewal_at(discovered.ttl_s)
         return discovered.listing
-
-    def _end_if_expired(self, error: Exception) -> None:
-        if isinstance(error, Fault):
-            self.note(error)
 
     def _renewal_at(self, ttl_s: float | None) -> float | None:
         """When the list is too old: as configured, or earlier where the server says so."""

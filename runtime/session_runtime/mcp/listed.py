@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from session_runtime.mcp.base import Definition
-from session_runtime.mcp.masking import masked
+from session_runtime.mcp.masking import masked, masked_words
 from session_runtime.mcp.stderr_log import Shown
 from session_runtime.registry.bounds import SCHEMA_LIMIT, measure, reference_fault
 from session_runtime.registry.catalog import Quarantined
@@ -19,6 +19,7 @@ MAX_DESCRIPTION_CHARS: Final = 16_384
 _MAX_NAME_CHARS: Final = 128
 _MAX_REASON_CHARS: Final = 300
 _MAX_SEEN_CHARS: Final = 16_384
+_LEAST_SECRET_CHARS: Final = 16  # and a digit: those that no name of a tool has in it by chance
 _TEXT: Final = json.JSONEncoder(ensure_ascii=False).encode
 
 
@@ -33,8 +34,8 @@ class Weighed:
 def read_definition(raw: object, secrets: Sequence[str] = ()) -> Weighed:
     """Make a definition of what a server sent; ValueError with the reason if it cannot be used.
 
-    ``secrets`` of the server are masked in all that the tool is described by (CFG-4), so that another secret
-    makes no other tool.
+    ``secrets`` of the server are masked in the words by which the tool is described (CFG-4), so that another
+    secret makes no other tool. What calls are made by stays as it is: names of parameters and allowed values.
     """
     if not isinstance(raw, dict):
         raise ValueError(f"the definition must be an object, got {_kind(raw)}")
@@ -75,7 +76,7 @@ def refusal(raw: object, number: int, place: str, reason: str, shown_text: Shown
 def _name(name: object, secrets: Sequence[str]) -> str:
     if not isinstance(name, str):
         raise ValueError(f"its name must be a text, got {_kind(name)}")
-    if any(secret in name[:_MAX_SEEN_CHARS] for secret in secrets):
+    if any(secret in name[:_MAX_SEEN_CHARS] for secret in filter(_is_no_name, secrets)):
         raise ValueError("its name holds a secret that the server is given")
     if encodable(name) != name:
         raise ValueError("its name holds half of a character (a lone surrogate)")
@@ -83,6 +84,10 @@ def _name(name: object, secrets: Sequence[str]) -> str:
     if fault is not None:
         raise ValueError(f"its name cannot be used: {fault}")
     return name
+
+
+def _is_no_name(secret: str) -> bool:
+    return len(secret) >= _LEAST_SECRET_CHARS and any(char.isdigit() for char in secret)
 
 
 def _schema(raw: object, where: str, secrets: Sequence[str]) -> tuple[dict[str, Any], int]:
@@ -95,18 +100,19 @@ def _schema(raw: object, where: str, secrets: Sequence[str]) -> tuple[dict[str, 
         raise ValueError(f"{where}: {error}") from error
     schema = {"type": "object", **_without(secrets, raw)}
     if schema["type"] != "object":
-        raise ValueError(f'{where}: must have "type": "object", got {shown(schema["type"])}')
+        said = shown(masked(schema["type"], secrets))
+        raise ValueError(f'{where}: must have "type": "object", got {said}')
     fault = reference_fault(schema)
     if fault is not None:
-        raise ValueError(f"{where}: {fault}")
+        raise ValueError(f"{where}: {reference_fault(masked(schema, secrets)) or fault}")
     return schema, extent.values + extent.characters
 
 
 def _without(secrets: Sequence[str], schema: dict[str, Any]) -> dict[str, Any]:
-    """The same schema with secrets masked; it is looked through piece by piece only if there is one."""
+    """The same schema with secrets masked in its words; it is looked through only if there is one."""
     text = _TEXT(schema) if secrets else ""
     if any(_TEXT(secret)[1:-1] in text for secret in secrets):
-        known: dict[str, Any] = masked(schema, secrets)
+        known: dict[str, Any] = masked_words(schema, secrets)
         return known
     return schema
 

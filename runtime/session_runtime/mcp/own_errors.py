@@ -17,15 +17,29 @@ class OwnErrors:
     def __init__(self) -> None:
         self._mark = secrets.token_hex(16)
 
-    def error(self, kind: Kind, said: str, retry_after_s: float | None = None) -> dict[str, Any]:
-        """The error of a message that tells of a fault."""
-        data = {"by": self._mark, "kind": kind, "said": said, "retry_after_s": retry_after_s}
+    def error(
+        self, kind: Kind, said: str, retry_after_s: float | None = None, code: int = 0
+    ) -> dict[str, Any]:
+        """The error of a message that tells of a fault; ``code`` is the one of the server, if it gave one."""
+        data = {
+            "by": self._mark,
+            "kind": kind,
+            "said": said,
+            "retry_after_s": retry_after_s,
+            "code": code,
+        }
         return {"code": CODE, "message": said, "data": data}
 
     def fault_in(self, data: object) -> Fault | None:
         """The fault that is told in the data of an error; None for errors of the server."""
         match data:
-            case {"by": self._mark, "kind": kind, "said": said, "retry_after_s": retry_after_s}:
-                return Fault(kind, said, retry_after_s=retry_after_s)
+            case {
+                "by": self._mark,
+                "kind": kind,
+                "said": said,
+                "retry_after_s": retry_after_s,
+                "code": code,
+            }:
+                return Fault(kind, said, code=code, retry_after_s=retry_after_s)
             case _:
                 return None

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from session_runtime.config.durable import own_folder, replace_file
+from session_runtime.registry.shared_file import Stamp, stamp_of
 from session_runtime.types import JsonObject
 from session_runtime.wire import strict_json, to_bytes
 
@@ -120,8 +121,6 @@ class Removal:
 
 Change = Observation | Approval | Removal
 
-_Stamp = tuple[int, int, int]
-
 
 class ApprovalFile:
     """``approvals.json`` of a state directory, which several processes change; every method blocks.
@@ -131,18 +130,18 @@ class ApprovalFile:
 
     def __init__(self, state_dir: Path) -> None:
         self._path = state_dir / FILE
-        self._stamp: _Stamp | None = None
+        self._stamp: Stamp | None = None
 
     def read(self) -> dict[Key, Seen]:
         """Read what is known; nothing if there is no file. Raises OSError and ValueError."""
-        stamp = self._now()
+        stamp = stamp_of(self._path)
         known = self._content()
         self._stamp = stamp
         return known
 
     def newer(self) -> dict[Key, Seen]:
         """The same if the file is another one than was read or written here last, else nothing."""
-        stamp = self._now()
+        stamp = stamp_of(self._path)
         return {} if stamp is None or stamp == self._stamp else self.read()
 
     def change(self, changes: Mapping[Key, Change]) -> dict[Key, Seen]:
@@ -161,7 +160,7 @@ class ApprovalFile:
                 if entry is not None:
                     known[key] = entry
             replace_file(folder, FILE, to_bytes(_to_json(known)) + b"\n")
-            self._stamp = self._now()
+            self._stamp = stamp_of(self._path)
         return known
 
     def _content(self) -> dict[Key, Seen]:
@@ -170,13 +169,6 @@ class ApprovalFile:
         except FileNotFoundError:
             return {}
         return _read(strict_json(content.decode()))
-
-    def _now(self) -> _Stamp | None:
-        try:
-            found = self._path.stat()
-        except FileNotFoundError:
-            return None
-        return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _to_json(known: Entries) -> JsonObject:

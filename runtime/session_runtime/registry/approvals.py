@@ -97,6 +97,7 @@ class Approvals:
         self._closing = False
         self._worker: Worker | None = None
         self._last: asyncio.Future[Sequence[Seen]] | None = None
+        self._looking: asyncio.Future[Sequence[Seen]] | None = None
         self._replace((known or {}).values(), ())
 
     @property
@@ -171,11 +172,16 @@ class Approvals:
             ) from error
 
     async def look(self) -> None:
-        """Take over what other processes wrote since; raises nothing, and gives up after LAST_WRITE_S."""
-        if self._file is not None:
-            looking = self._aside("read approvals", partial(self._read, self._file))
-            looking.add_done_callback(self._looked)
-            await asyncio.wait([looking], timeout=LAST_WRITE_S)
+        """Take over what other processes wrote since; raises nothing, and gives up after LAST_WRITE_S.
+
+        What comes later is taken over then; until it does, nobody looks again.
+        """
+        if self._file is None:
+            return
+        if self._looking is None or self._looking.done():
+            self._looking = self._aside("read approvals", partial(self._read, self._file))
+            self._looking.add_done_callback(self._looked)
+        await asyncio.wait([self._looking], timeout=LAST_WRITE_S)
 
     async def aclose(self) -> None:
         """Write what is not written yet, and wait for that, a few seconds at most."""

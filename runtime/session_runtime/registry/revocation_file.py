@@ -16,6 +16,7 @@ from session_runtime.config.durable import (
     replace_file,
 )
 from session_runtime.errors import StartError
+from session_runtime.registry.shared_file import Stamp, stamp_of
 from session_runtime.types import JsonObject
 from session_runtime.wire import strict_json, to_bytes
 
@@ -63,6 +64,7 @@ class RevocationFile:
     def __init__(self, state_dir: Path) -> None:
         self._path = state_dir / FILE
         self._known: bytes | None = None
+        self._stamp: Stamp | None = None
 
     def read(self) -> Revoked:
         """Read what was revoked before; nothing if there is no file.
@@ -88,8 +90,12 @@ class RevocationFile:
         Raises OSError and ValueError if that cannot be known, also if the file is gone: whoever lifts
         everything leaves a file that says so.
         """
+        stamp = stamp_of(self._path)
+        if stamp is not None and stamp == self._stamp:
+            return None
         content = self._content()
         if content == self._known:
+            self._stamp = stamp
             return None
         if content is None:
             raise OSError(f"{self._path} is gone")
@@ -97,7 +103,7 @@ class RevocationFile:
             revoked = _read(strict_json(content.decode()))
         except ValueError as error:
             raise ValueError(f"{self._path}: {_reason(error)}") from error
-        self._known = content
+        self._known, self._stamp = content, stamp
         return revoked
 
     def write(self, revoked: Revoked) -> None:

@@ -24,7 +24,7 @@ from session_runtime.registry.revocation_file import (
     RevocationFile,
     Revoked,
 )
-from session_runtime.threads import aside
+from session_runtime.registry.shared_file import Accesses
 from session_runtime.wire import well_formed
 
 MAX_REVOCATIONS: Final = 1_000
@@ -59,6 +59,7 @@ class Revocations:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._file = file
+        self._accesses = Accesses()
         self._clock = clock
         self._revoked = revoked
         self._kept: Revoked | None = revoked
@@ -118,7 +119,10 @@ class Revocations:
         return revocation
 
     async def look(self) -> None:
-        """Take over what other processes changed since, write what could not be; raises nothing."""
+        """Take over what other processes changed since, write what could not be; raises nothing.
+
+        It takes some seconds at most, as each change does: what a disk answers later is taken over then.
+        """
         await self._to_the_end(self._look())
 
     async def _look(self) -> None:
@@ -197,11 +201,14 @@ class Revocations:
         if self._file is None or revoked == self._kept:
             return
         self._kept = None  # whatever fails in between, the next change is written again
+        write = partial(self._file.write, revoked)
         try:
-            await aside("keep revocations", partial(self._file.write, revoked))
+            await self._accesses.run("keep revocations", write, lambda _: self._written(revoked))
         except UnconfirmedError:
             self._on_disk = revoked
             raise
+
+    def _written(self, revoked: Revoked) -> None:
         self._kept = self._on_disk = revoked
 
     async def _take_over(self) -> None:
@@ -209,7 +216,7 @@ class Revocations:
         if self._file is None:
             return
         try:
-            newer = await aside("read revocations", self._file.newer)
+            await self._accesses.run("read revocations", self._file.newer, self._replace)
         except (OSError, ValueError) as error:
             if str(error) != self._unread:
                 self._unread = str(error)
@@ -219,11 +226,14 @@ class Revocations:
                 )
             return
         self._unread = ""
-        if newer is not None:
-            self._replace(newer)
 
-    def _replace(self, on_disk: Revoked) -> None:
-        """Have in force what the file holds now, and what is revoked here and not in it yet."""
+    def _replace(self, on_disk: Revoked | None) -> None:
+        """Have in force what the file holds now, and what is revoked here and not in it yet.
+
+        Without a newer file all stays as it is.
+        """
+        if on_disk is None:
+            return
         before = {each: each for each in self.list()}
         own = [each for each in before if each not in self._on_disk.revocations]
         revoked = _with(on_disk, own, self._lifting)

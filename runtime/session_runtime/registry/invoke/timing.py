@@ -11,6 +11,9 @@ from session_runtime.registry.invoke.outcome import Ended, Raised, Returned, Tim
 
 CANCEL_GRACE_S: Final = 1.0
 
+SILENT: Final = "it was silent for too long"
+"""What a tool is cancelled with for that alone, so that whoever calls it can tell."""
+
 _log = logging.getLogger(__name__)
 
 Heard = Callable[[], None]
@@ -63,7 +66,7 @@ class Timing:
 
         ``has_begun`` says whether it may have reached the tool. Cancelling this cancels the work, once.
         """
-        silence = _Silence(limits.idle_s)
+        silence, limit = _Silence(limits.idle_s), limits.kind
         task = asyncio.create_task(_ended(work, silence.end), name=f"call of {name}")
         try:
             limit = await _first_limit(task, silence, limits)
@@ -71,14 +74,14 @@ class Timing:
                 return task.result()
         finally:
             if not task.done():
-                await self._stop(task)
+                await self._stop(task, SILENT if limit == "idle" else None)
         begun = not task.cancelled() and has_begun()
         if begun and task.done() and _did_not_run(task.result()):
             return task.result()
         return TimedOut(limit, limits.length_s(limit), begun)
 
-    async def _stop(self, task: asyncio.Task[Ended]) -> None:
-        task.cancel()
+    async def _stop(self, task: asyncio.Task[Ended], why: str | None) -> None:
+        task.cancel(why)
         try:
             await asyncio.wait({task}, timeout=self._grace_s)
         finally:
