@@ -141,3 +141,31 @@ def test_what_the_entry_lacks_by_now_is_told_with_the_entry(tmp_path: Path) -> N
         ("config.toml", 2, "ask.max_steps"),
         ("history entry 1", None, "ask.prompt_file"),
     ]
+
+
+SERVER = '[mcp.servers.fs]\ncommand = "fs"\nargs = ["--max-tokens=500", "--token=SEK", "/data"]\n'
+
+
+@pytest.mark.parametrize("now", [SERVER, SERVER.replace("/data", "/data3").replace("500", "900")])
+def test_arguments_come_from_the_entry_with_the_secrets_of_the_file(
+    tmp_path: Path, now: str
+) -> None:
+    snapshot = started(tmp_path, SERVER, BROKEN + now.replace("SEK", "NEW"))
+    args = snapshot.settings.mcp.servers["fs"].args
+    assert args == ("--max-tokens=500", "--token=NEW", "/data")
+
+
+@pytest.mark.parametrize("now", ["", SERVER.replace('"fs"', '"other"')])
+def test_a_server_whose_arguments_lost_a_secret_is_left_out_and_the_daemon_starts(
+    tmp_path: Path, now: str
+) -> None:
+    snapshot = started(tmp_path, f"[ask]\nmax_steps = 3\n{SERVER}", BROKEN + now)
+    assert snapshot.settings.ask.max_steps == 3
+    assert snapshot.settings.mcp.servers == {}
+    assert [(each.key, each.message) for each in snapshot.warnings] == [
+        (
+            "mcp.servers.fs",
+            "is left out: its args had a secret in entry 1 of the history, which keeps none, and the file"
+            " has none that fit: write its command and args there as they were, with the secrets",
+        )
+    ]

@@ -149,6 +149,9 @@ def test_the_last_key_goes_only_on_demand_and_with_a_warning(run: Run) -> None:
     )
     done = run("keys", "revoke", "bot", "--last", "--json")
     assert (done.code, json.loads(done.out)) == (exits.OK, {"name": "bot", "written": True})
-    assert done.err == f"warning: no key is left: {meaning}\n"
+    assert done.err == (
+        f"warning: no key is left: {meaning}; no daemon was asked, and one that began with another"
+        " runtime.state_dir keeps its keys until a restart\n"
+    )
     assert path.read_text().startswith(REMARK)
     assert "bot" not in path.read_text()

@@ -124,7 +124,9 @@ def test_any_edit_that_takes_the_last_key_away_warns_of_what_that_means(
     done = run("config", *arguments)
     assert (done.code, done.err) == (
         exits.OK,
-        "warning: no key is left: without a key, every caller on this machine is an administrator\n",
+        "warning: no key is left: without a key, every caller on this machine is an administrator; no"
+        " daemon was asked, and one that began with another runtime.state_dir keeps its keys until a"
+        " restart\n",
     )
 
 

@@ -19,7 +19,7 @@ def test_what_else_an_edit_brings_into_force_is_told(run: Run, tmp_path: Path) -
     assert done.code == exits.OK
     assert done.err.splitlines() == [
         f"warning: access.rules.g.{key}: comes into force too, as it was changed before:"
-        f' ["{value}"] -> null'
+        f' ["{value}"] -> not set'
         for key, value in (("roles", "guest"), ("deny", "files.*"))
     ]
 

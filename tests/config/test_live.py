@@ -311,3 +311,40 @@ async def test_an_attempt_is_told_to_hurry_if_another_one_waits_behind_it(tmp_pa
         await live.reload("cli")
     start_and_watch, others = place.builder.hurried[:2], place.builder.hurried[2:]
     assert (start_and_watch, others) == ([False, True], [True, False, False])
+
+
+@pytest.mark.requirement("NET-3")
+async def test_who_waits_for_the_attempts_under_way_hurries_all_of_them_and_begins_none(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(results(1))
+    async with living(file) as place:
+        await place.live.settle()
+        place.builder.patient = True
+        file.write_text(results(2))
+        attempts = [asyncio.create_task(place.live.reload("cli"))]
+        await place.builder.begun.wait()
+        attempts.append(asyncio.create_task(place.live.reload("http")))
+        await asyncio.sleep(0)  # so that it waits for its turn
+        async with asyncio.timeout(20):
+            await place.live.settle()
+        assert {(await each).verdict for each in attempts} == {"applied", "unchanged"}
+        assert [each.id for each in place.live.receipts.newest(9)] == [3, 2, 1]
+        assert place.live.snapshot.settings.skills.tool_search_max_results == 2
+
+
+@pytest.mark.requirement("NET-3")
+async def test_a_reload_of_the_file_alone_leaves_what_was_touched_for_the_next_one(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(results(1))
+    async with living(file) as place:
+        file.write_text(results(0))
+        await place.live.reload("cli")
+        file.write_text(results(2))
+        await place.live.reload_file("http")
+        await place.live.reload("watch", frozenset({"a"}))
+        await place.live.reload("watch", frozenset({"b"}))
+        assert place.builder.touched[1:] == [frozenset(), None, frozenset({"b"})]

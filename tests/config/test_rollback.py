@@ -146,6 +146,43 @@ def test_a_secret_that_is_nowhere_any_more_is_asked_for(back: Back, editor: Edit
     )
 
 
+SERVER = '[mcp.servers.fs]\ncommand = "fs"\nargs = ["--max-tokens=500", "/data"]\n'
+WITH_TOKEN = SERVER.replace("/data", "--token=SEK")
+
+
+@pytest.mark.requirement("REL-6")
+@pytest.mark.parametrize(
+    "now", [SERVER.replace("/data", "/data3"), SERVER.replace("500", "900"), ""]
+)
+def test_arguments_without_a_secret_go_back_whatever_the_file_says_now(
+    back: Back, editor: Editor, now: str
+) -> None:
+    back(f"{SERVER}\n[ask]\nmax_steps = 1\n", now)
+    assert tomllib.loads(editor.read()) == tomllib.loads(f"{SERVER}[ask]\nmax_steps = 1\n")
+
+
+@pytest.mark.requirement("CFG-4b")
+@pytest.mark.parametrize(
+    ("now", "first"),
+    [
+        ("[ask]\nmax_steps = 1\n", ""),
+        (WITH_TOKEN.replace('"fs"', '"other"'), ""),
+        ("", ", as the file is empty, with an editor"),
+    ],
+    ids=["gone", "another command", "emptied"],
+)
+def test_a_secret_in_arguments_that_is_nowhere_any_more_is_asked_for_with_a_way_out(
+    back: Back, editor: Editor, now: str, first: str
+) -> None:
+    message = refused(back, editor, "config.secret_not_kept", WITH_TOKEN, now)
+    assert message == (
+        f"the history holds no secrets, and {editor.path} has none that fit the args of mcp.servers.fs in"
+        f" entry 1: write its command and args there as they were, with the secrets{first}, and go back then"
+    )
+    back(WITH_TOKEN, WITH_TOKEN.replace("SEK", "NEW"))
+    assert editor.read() == WITH_TOKEN.replace("SEK", "NEW")
+
+
 @pytest.mark.requirement("REL-6")
 def test_the_first_profile_is_the_first_one_again(back: Back, editor: Editor) -> None:
     first, second = PROFILE, PROFILE.replace("[models.m]", "[models.n]")

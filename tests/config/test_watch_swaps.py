@@ -9,7 +9,7 @@ import pytest
 
 from session_runtime.config.fingerprint import Watched
 from session_runtime.config.look import see
-from tests.config.living import Place, living, results, watching
+from tests.config.living import Place, living, looked_again, results, watching
 from tests.config.test_watch import in_place
 
 pytestmark = pytest.mark.requirement("REL-5")
@@ -146,3 +146,43 @@ def test_around_folders_of_tools_only_what_may_be_read_is_asked_for_events(
     assert [each for each, *_ in see(watched, None).armed.folders] == [tmp_path, tools.parent]
     monkeypatch.setattr(os, "access", lambda path, mode: path != tools.parent)
     assert [each for each, *_ in see(watched, None).armed.folders] == [tmp_path]
+
+
+@pytest.mark.requirement("REL-1")
+async def test_a_swapped_folder_of_tools_is_noticed_while_an_edit_waits_for_a_server(
+    tmp_path: Path,
+) -> None:
+    for release in (1, 2):
+        tool(tmp_path / f"release{release}")
+    swap(tmp_path / "h", "release1")
+    file = tmp_path / "config.toml"
+    async with by_events(file, "[handlers]\npaths = ['h']\n") as place:
+        tool_file = tmp_path / "release1" / "group" / "a" / "handler.py"
+        tool_file.write_text("# edited, so that what the folders hold is known by an event alone")
+        await place.live.next_receipt()
+        place.builder.patient = True
+        in_place(file, results(5, "[handlers]\npaths = ['h']\n"))
+        await place.builder.begun.wait()
+        swap(tmp_path / "h", "release2")
+        await place.live.in_force(5)
+
+
+@pytest.mark.requirement("REL-1")
+async def test_a_release_whose_file_is_half_written_is_read_once_with_its_tools(
+    tmp_path: Path,
+) -> None:
+    for release in (1, 2):
+        tool(tmp_path / f"release{release}" / "h")
+    swap(tmp_path / "current", "release1")
+    file, more = tmp_path / "current" / "config.toml", "[handlers]\npaths = ['h']\n"
+    in_place(file, results(1, more))
+    (tmp_path / "release2" / "config.toml").write_text("[skills")
+    async with living(file, mode="polling", recheck_s=0.02) as place:
+        await looked_again(place)
+        swap(tmp_path / "current", "release2")
+        await looked_again(place)
+        in_place(file, results(9, more))
+        await place.live.in_force(9)
+        receipts = len(place.live.receipts.newest(100))
+        await looked_again(place)
+        assert len(place.live.receipts.newest(100)) == receipts

@@ -1,5 +1,7 @@
 """Edits of the configuration over HTTP: what may be changed, from where, and what is told (NET-3)."""
 
+import asyncio
+import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -190,6 +192,70 @@ async def test_a_harmless_edit_from_the_network_reads_no_folder_of_tools(tmp_pat
         later = await one.client.post("/v1/config/reload")
     assert (edit.status_code, edit.json()["tools"]) == (200, {})
     assert later.json()["tools"] == {"added": ["group.new"]}
+
+
+@pytest.mark.requirement("NET-3")
+async def test_nor_does_it_after_an_edit_of_the_file_was_rejected(tmp_path: Path) -> None:
+    tools = tmp_path / "tools"
+    write_handler(tools, "group.old")
+    text = f"{STEPS}[handlers]\npaths = ['tools']\n"
+    async with here(tmp_path, text) as one:
+        one.file.write_text("no toml [", "utf-8")
+        assert (await one.client.post("/v1/config/reload")).json()["verdict"] == "rejected"
+        one.file.write_text(text, "utf-8")
+        write_handler(tools, "group.new")
+        edits = [await one.patch({"ask.max_steps": steps}, "*") for steps in (7, 8)]
+        later = await one.client.post("/v1/config/reload")
+    assert [(edit.status_code, edit.json()["tools"]) for edit in edits] == [(200, {})] * 2
+    assert later.json()["tools"] == {"added": ["group.new"]}
+
+
+@pytest.mark.requirement("NET-3")
+async def test_nor_does_it_bring_a_variable_that_acts_after_a_restart(tmp_path: Path) -> None:
+    variables = tmp_path / ".env"
+    variables.write_text("")
+    async with here(tmp_path, env={"SESSION_RUNTIME_ENV_FILE": str(variables)}) as one:
+        variables.write_text("SESSION_RUNTIME__HTTP__PORT=8099\n")
+        refused = await one.patch({"ask.max_steps": 7}, "*")
+        assert one.file.read_text("utf-8") == STEPS
+    assert code(refused) == (412, "config.changed")
+    assert "http.port: changed elsewhere, is not in force yet" in refused.text
+
+
+@pytest.mark.requirement("NET-3")
+@pytest.mark.parametrize(
+    ("pending", "way_out"),
+    [
+        ("[ask]\nmax_steps = 0\n", "mend the file, or take the edit back"),
+        ("[ask]\nmax_steps = 4\n", "reload the configuration (POST /v1/config/reload)"),
+    ],
+    ids=["rejected", "not noticed"],
+)
+async def test_a_pending_edit_is_told_with_the_way_out_that_works(
+    tmp_path: Path, pending: str, way_out: str
+) -> None:
+    async with here(tmp_path) as one:
+        one.file.write_text(pending, "utf-8")
+        if "mend" in way_out:
+            await one.client.post("/v1/config/reload")
+        refused = await one.patch({"ask.max_steps": 7}, "*")
+    assert code(refused) == (412, "config.changed")
+    assert f"holds an edit that is not in force: {way_out}, and send this edit" in refused.text
+
+
+@pytest.mark.requirement("NET-3")
+async def test_an_edit_waits_for_one_that_is_just_being_put_into_force(tmp_path: Path) -> None:
+    server = [sys.executable, "-c", "import sys; sys.stdin.read()"]
+    async with here(tmp_path) as one:
+        hangs = (
+            f"[mcp]\nwait_s = 600\n[mcp.servers.s]\ncommand = '{server[0]}'\nargs = {server[1:]}\n"
+        )
+        one.file.write_text(STEPS + hangs, "utf-8")
+        reload = asyncio.create_task(one.runtime.live.reload("cli"))
+        await asyncio.sleep(0)  # so that it is under way
+        edit = await one.patch({"ask.max_steps": 7}, "*")
+        assert (await reload).verdict == "applied"
+    assert [each["key"] for each in edit.json()["changes"]] == ["ask.max_steps"]
 
 
 @pytest.mark.requirement("NET-3")

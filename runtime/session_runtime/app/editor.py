@@ -109,9 +109,7 @@ class ConfigEditor:
     ) -> Receipt:
         async with self._in_turn:
             tried = _Tried(self._read)
-            absent = self._live.snapshot.path is None
-            reading = partial(open_file, self._read.path, may_be_absent=absent)
-            file = await in_thread("read configuration", reading)
+            file = await self._opened(any_key)
             self._expect_seen(file, seen, any_key)
             try:
                 edit = await in_thread("plan an edit", partial(work_out, file, tried))
@@ -128,17 +126,32 @@ class ConfigEditor:
             if not any_key:
                 self._expect_nothing_else(edit, would_be)
             await in_thread("write configuration", partial(write, edit))
-            return await self._live.reload(trigger, None if any_key else frozenset())
+            if any_key:
+                return await self._live.reload(trigger)
+            return await self._live.reload_file(trigger)
+
+    async def _opened(self, any_key: bool) -> ConfigFile:
+        """Read the file; if it is just being put into force, an edit from the network waits until it is."""
+        absent = self._live.snapshot.path is None
+        reading = partial(open_file, self._read.path, may_be_absent=absent)
+        file = await in_thread("read configuration", reading)
+        if not any_key and self._tag(file.content) != self.tag:
+            await self._live.settle()
+        return file
 
     def _expect_seen(self, file: ConfigFile, seen: Tags, any_key: bool) -> None:
         """Refuse a file that the sender has not seen, or, from the network, one that is not in force."""
         pending = self._tag(file.content) != self.tag
         if seen(self._tag(file.content)) and (any_key or not pending):
             return
-        why = "holds an edit that is not in force" if pending else "was changed meanwhile"
+        if not pending:
+            why = "was changed meanwhile: get the configuration again"
+        elif self._live.rejected is not None:
+            why = "holds an edit that is not in force: mend the file, or take the edit back"
+        else:
+            why = "holds an edit that is not in force: reload the configuration (POST /v1/config/reload)"
         raise TransientError(
-            f"{file.place} {why}: get the configuration again and send the edit with its new ETag"
-            + (", once the file is mended" if pending else ""),
+            f"{file.place} {why}, and send this edit again then, with the new ETag",
             code="config.changed",
         )
 

@@ -2,14 +2,15 @@
 
 import logging
 import tomllib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 import tomli_w
 
 from session_runtime.app.reader import ConfigReader
+from session_runtime.config.by_name import holds_arguments
 from session_runtime.config.history import FOLDER, History
 from session_runtime.config.keys import KeyPath, dotted
 from session_runtime.config.snapshot import ConfigSnapshot, moved
@@ -36,8 +37,9 @@ def last_good(read: ConfigReader, fault: ConfigError) -> ConfigSnapshot:
     """Give the newest entry of the history as a configuration; ``fault`` is what is wrong now.
 
     The history holds no secrets: those that were written out come from the file, where it is TOML and
-    still has them. Who may call, and what callers may do, is what such a file says (NET-2). Raises
-    ConfigError with the fault, and with what else is in the way.
+    still has them. A server whose arguments had one that the file lacks is left out, with a warning. Who
+    may call, and what callers may do, is what such a file says (NET-2). Raises ConfigError with the
+    fault, and with what else is in the way.
     """
     history = History(read.state_dir() / FOLDER)
     try:
@@ -48,9 +50,11 @@ def last_good(read: ConfigReader, fault: ConfigError) -> ConfigSnapshot:
         kept, now = history.read(number), _read_file(read.path)
         entry = _with_access_of(now.data, _with_keys_of(now.data, kept), fault)
         data, missing = with_secrets(entry, now.data)
-        if missing:
-            raise ConfigError([_secret_lost(number, dotted(key)) for key in missing])
-        snapshot = _read_entry(read, number, data)
+        left_out = [key[:-1] for key in missing if holds_arguments(key)]
+        lost = [dotted(key) for key in missing if not any(_in(each, key) for each in left_out)]
+        if lost:
+            raise ConfigError([_secret_lost(number, key) for key in lost])
+        snapshot = _without(left_out, number, _read_entry(read, number, _usable(data, left_out)))
         if not snapshot.settings.http.keys:
             _expect_none_needed(number, kept, now)
     except ConfigError as error:
@@ -65,6 +69,26 @@ def _read_entry(read: ConfigReader, number: int, data: Mapping[str, object]) -> 
         return read(text).said_by(name)
     except ConfigError as error:
         raise ConfigError(moved(error.problems, parse_toml(read.path, text), name)) from None
+
+
+def _usable(data: Mapping[str, object], left_out: Iterable[KeyPath]) -> Mapping[str, object]:
+    for path in left_out:
+        data = with_value(data, path, REMOVED)
+    return data
+
+
+def _in(table: KeyPath, key: KeyPath) -> bool:
+    return key[: len(table)] == table
+
+
+def _without(left_out: Iterable[KeyPath], number: int, snapshot: ConfigSnapshot) -> ConfigSnapshot:
+    """Warn of the servers that are left out; without them there is a daemon at least."""
+    message = (
+        f"is left out: its args had a secret in entry {number} of the history, which keeps none, and the"
+        " file has none that fit: write its command and args there as they were, with the secrets"
+    )
+    warnings = (Problem(message, key=dotted(path), source="--last-good") for path in left_out)
+    return replace(snapshot, warnings=(*snapshot.warnings, *warnings))
 
 
 def _with_keys_of(now: Mapping[str, object], entry: Mapping[str, object]) -> Mapping[str, object]:

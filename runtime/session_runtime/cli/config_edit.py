@@ -15,7 +15,7 @@ from session_runtime.app.reader import ConfigReader
 from session_runtime.cli.options import Files, file_options, json_option
 from session_runtime.cli.proof import proven
 from session_runtime.cli.reading import opened_to_edit, reader_of
-from session_runtime.cli.screen import print_json
+from session_runtime.cli.screen import print_json, value_text
 from session_runtime.config import edit as edit_file
 from session_runtime.config.edit import Edit
 from session_runtime.config.history import FOLDER, History
@@ -23,7 +23,7 @@ from session_runtime.config.rollback import KEPT, draft_rollback
 from session_runtime.config.starting import starting_config
 from session_runtime.config.typed import typed_value
 from session_runtime.config.written import REMOVED, Difference
-from session_runtime.wire import printable, to_bytes
+from session_runtime.wire import printable
 
 _dry_run = click.option(
     "--dry-run", is_flag=True, help="Check and show what would change; write nothing."
@@ -181,11 +181,7 @@ def _described(edit: Edit, written: bool, left: Sequence[str]) -> dict[str, Any]
 def _show(differences: Iterable[Difference]) -> None:
     for each in differences:
         acts = "" if each.acts is None else f"  # acts: {each.acts}"
-        click.echo(printable(f"{each.key}: {_value(each.old)} -> {_value(each.new)}{acts}"))
-
-
-def _value(value: object) -> str:
-    return "not set" if value is None else to_bytes(value).decode()
+        click.echo(printable(f"{each.key}: {value_text(each.old)} -> {value_text(each.new)}{acts}"))
 
 
 def _time(at: Any) -> str:

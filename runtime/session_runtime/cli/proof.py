@@ -14,6 +14,7 @@ from typing import Any, Final
 from session_runtime.app.reader import ConfigReader
 from session_runtime.cli.opening import checked
 from session_runtime.cli.reading import Look
+from session_runtime.cli.screen import value_text
 from session_runtime.client.control import ControlClient
 from session_runtime.config.edit import ConfigFile, Edit, judged, unplaced, with_shadows
 from session_runtime.config.keys import KeyPath, dotted
@@ -21,11 +22,13 @@ from session_runtime.config.places import STATE_DIR
 from session_runtime.config.secrets import NOT_SET
 from session_runtime.config.written import REMOVED, Difference, value_at
 from session_runtime.errors import ConfigError, Problem, SessionRuntimeError
-from session_runtime.wire import to_bytes
 
 KEYS: Final[KeyPath] = ("http", "keys")
 OPEN: Final = "without a key, every caller on this machine is an administrator"
-NO_KEY: Final = Problem(f"no key is left: {OPEN}")
+NO_KEY: Final = Problem(
+    f"no key is left: {OPEN}; no daemon was asked, and one that began with another runtime.state_dir"
+    " keeps its keys until a restart"
+)
 STILL_IN: Final = Problem(
     "no key is left in the file, but the running daemon keeps those it has until a restart: to lock them"
     f" out now, add another key first, then remove these; after a restart, {OPEN}"
@@ -115,7 +118,7 @@ def _warnings(receipt: _Receipt, edit: Edit) -> Iterator[Problem]:
 
 def _beside(change: _Receipt) -> Problem:
     """What the file, or a file that it names, says otherwise by now than what is in force."""
-    values = (to_bytes(change[when]).decode() for when in ("old", "new"))
+    values = (value_text(change[when]) for when in ("old", "new"))
     return Problem(
         f"comes into force too, as it was changed before: {' -> '.join(values)}", key=change["key"]
     )

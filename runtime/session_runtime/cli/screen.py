@@ -13,6 +13,11 @@ def print_json(data: object, out: IO[Any] | None = None) -> None:
     click.echo(to_bytes(data), file=out)
 
 
+def value_text(value: object) -> str:
+    """The JSON value of a key as it is told; None is one that the key was not given."""
+    return "not set" if value is None else to_bytes(value).decode()
+
+
 def print_text(text: str) -> None:
     """Print text from outside: as it is into a pipe, harmless on a terminal."""
     click.echo(printable(text) if sys.stdout.isatty() else well_formed(text))

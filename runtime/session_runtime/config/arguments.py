@@ -1,86 +1,203 @@
 """What is secret in the arguments of a command, as far as their words tell (CFG-4).
 
 Every user of a machine can read the arguments of a process: secrets are better given as its variables.
+All work grows with the length of the arguments and no faster.
 """
 
 import re
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from session_runtime.config.keys import sounds_secret
+from session_runtime.config.keys import names_secret_value
 from session_runtime.config.origin import MASK
-from session_runtime.config.secrets import masked_address
+from session_runtime.config.secrets import masked_at, secrets_of_address
 
-_ADDRESS: Final = re.compile(r"""([A-Za-z][A-Za-z0-9+.-]*://)(?:[^\s/?#"']*(@))?([^\s"'#]*)""")
-_NAMED: Final = re.compile(r"""([^\s=:,;&?/"'{}]+)["']?\s*[=:]\s*|\b([Bb]earer)\s+""")
-_PLAIN: Final = re.compile(r"\d{1,5}|true|false|yes|no|on|off|auto|none", re.IGNORECASE)
+_BETWEEN: Final = r"""\s=:,;&?#/"'{}"""
+_NAME: Final = rf"(?<![^{_BETWEEN}])[^{_BETWEEN}]++"
+_SCHEME: Final = r"[A-Za-z][A-Za-z0-9+.-]{0,31}://"
+_PART: Final = re.compile(
+    rf"""(?P<address>{_SCHEME}(?:(?P<user>[^\s/?#"']*)@)?[^\s"'#]*)"""
+    rf"""|(?P<name>{_NAME})(?P<closed>["']?)\s*+(?P<sign>[=:])\s*+"""
+    rf"""|(?<!\S)(?P<flag>-[^{_BETWEEN}]++)\s++(?!--)"""
+    rf"""|(?<![^{_BETWEEN}])(?P<bearer>[Bb]earer)\s++"""
+)
+_NEXT: Final = re.compile(
+    rf"""(?<![\s,;&])[\s,;&]++(?:--?[A-Za-z]|{_SCHEME}|["'][^{_BETWEEN}]++["']\s*+[=:]"""
+    rf"""|[^{_BETWEEN}]++=(?![=\s,;&]|$))"""
+)
+"""What follows a value; the end of a secret in base64 (``Basic dTpw==``) is no name."""
+_WORD: Final = re.compile(r"(?:(?:bearer|basic)\s++)?\S*", re.IGNORECASE)
+_JSON_WORD: Final = re.compile(r"[^\s,}\]]*")
+_QUOTED: Final = re.compile(r"""(?:"(?:[^"\\]++|\\.?)*+|'(?:[^'\\]++|\\.?)*+)""", re.DOTALL)
+_HOST: Final = re.compile(rf"""{_SCHEME}(?:[^\s/?#"']*@)?([^\s/?#"']*)""")
+_PLAIN: Final = re.compile(r"\d{1,5}|true|false|yes|no|on|off|auto|none|null", re.IGNORECASE)
+_QUOTES: Final = ("'", '"')
 
 
-def are_secret(args: Sequence[object]) -> tuple[bool, ...]:
-    """Tell of each argument whether it is secret as a whole, as it follows a flag that sounds so."""
-    after_flag = (False, *map(_names_next, args))
-    return tuple(
-        follows and not _names_next(each) for follows, each in zip(after_flag, args, strict=False)
-    )
+@dataclass(frozen=True, slots=True)
+class _Secret:
+    """Where in an argument a secret stands."""
+
+    start: int
+    end: int
+    in_address: bool = False
 
 
-def masked_argument(text: str) -> str:
-    """Give an argument without what it holds beside a name that sounds secret, or in an address.
+def masked_arguments(args: Sequence[object]) -> list[object]:
+    """Copy arguments with a mask for each value that follows a name which sounds secret (CFG-4).
 
-    That is all that follows ``--x-token=`` or ``Authorization:``, and of an address its user with the
-    password, and what ``masked_address`` masks. What is masked already stays as it is.
+    The name is a flag of its own (``--token X``), or stands in the same text (``--token=X``,
+    ``Authorization: X``, ``"token": "X"``); of an address, its user and what ``masked_address`` masks.
+    Small numbers and switches such as ``off`` are none. What is masked already stays as it is.
     """
-    shown, at = "", 0
-    for address in _ADDRESS.finditer(text):
-        before = text[at : address.start()]
-        if (name := _name_of_the_rest(before)) is not None:
-            return f"{shown}{name}{MASK}"
-        scheme, user, rest = address.groups()
-        address_shown = masked_address(f"{scheme}{rest}").removeprefix(scheme)
-        shown += f"{before}{scheme}{f'{MASK}@' if user else ''}{address_shown}"
-        at = address.end()
-    name = _name_of_the_rest(text[at:])
-    if name is None or name == text[at:]:
-        return f"{shown}{text[at:]}"
-    return f"{shown}{name}{MASK}"
+    found = _secrets(args)
+    return [_masked(each, found[at]) for at, each in enumerate(args)]
+
+
+def restored_arguments(kept: Sequence[object], now: Sequence[object]) -> list[object] | None:
+    """Copy masked arguments, with the secrets that others have now at the same places (CFG-4b).
+
+    A place is the flag before, or the words around the mask; where it comes more than once, the first
+    belongs to the first. None if a place is not there as often as it was, or another host is named.
+    """
+    wanted = _places(kept)
+    if not any(wanted):
+        return list(kept)
+    shown = masked_arguments(now)
+    known = _places(shown)
+    count, count_now = Counter(filter(None, wanted)), Counter(filter(None, known))
+    if any(count[place] != count_now[place] for place in count) or _hosts(kept) != _hosts(shown):
+        return None
+    values: dict[tuple[str, str], list[object]] = defaultdict(list)
+    for place, value in zip(known, now, strict=True):
+        if place is not None:
+            values[place].append(value)
+    return [
+        each if place is None else values[place].pop(0)
+        for each, place in zip(kept, wanted, strict=True)
+    ]
 
 
 def secrets_in(args: Sequence[str]) -> Iterator[str]:
-    """Give what is masked in them, but for what is in addresses; some are short or empty."""
-    for each, whole in zip(args, are_secret(args), strict=True):
-        if whole:
-            yield each
-        elif (name := _name_of_the_rest(each)) is not None:
-            yield each[len(name) :]
+    """Give what is masked in them, but for what is in addresses; some are short."""
+    for each, found in zip(args, _secrets(args), strict=True):
+        yield from (each[one.start : one.end] for one in found if not one.in_address)
 
 
 def secret_positions(args: Sequence[str]) -> tuple[int, ...]:
-    """List the arguments, from 1 on, that hold what is masked and is neither a number nor a switch."""
-    return tuple(
-        number
-        for number, (each, whole) in enumerate(zip(args, are_secret(args), strict=True), 1)
-        if (whole or masked_argument(each) != each) and not _PLAIN.fullmatch(_value(each))
-    )
+    """List the arguments, from 1 on, that hold what is masked."""
+    return tuple(number for number, found in enumerate(_secrets(args), 1) if found)
 
 
-def _names_next(argument: object) -> bool:
+def _masked(argument: object, found: tuple[_Secret, ...]) -> object:
+    match argument:
+        case str():
+            return masked_at(argument, ((each.start, each.end) for each in found))
+        case dict() | list():
+            return MASK  # no argument can be that, and who knows what is in it
+        case _:
+            return argument
+
+
+def _places(args: Sequence[object]) -> list[tuple[str, str] | None]:
+    """Say of each masked argument where it stands: its text, and the flag before if that is a mask only."""
+    places: list[tuple[str, str] | None] = []
+    before = ""
+    for each, found in zip(args, _secrets(args), strict=True):
+        text = each if isinstance(each, str) else ""
+        is_masked = any(text[one.start : one.end] == MASK for one in found)
+        places.append((before if text == MASK else "", text) if is_masked else None)
+        before = text
+    return places
+
+
+def _hosts(args: Sequence[object]) -> list[str]:
+    return [host for each in args if isinstance(each, str) for host in _HOST.findall(each)]
+
+
+def _secrets(args: Sequence[object]) -> list[tuple[_Secret, ...]]:
+    """Find the secrets in each argument."""
+    found: list[tuple[_Secret, ...]] = []
+    before = ""
+    for each in args:
+        text = each if isinstance(each, str) else ""
+        if _names_next(before) and not _is_next_flag(before, text):
+            found.append(_unless_plain(text, 0, len(text)))
+        else:
+            found.append(tuple(_secrets_of(text)))
+        before = text
+    return found
+
+
+def _names_next(argument: str) -> bool:
     """Whether an argument is a flag whose value follows, and is secret."""
-    return (
-        isinstance(argument, str)
-        and argument.startswith("-")
-        and not re.search(r"[=:\s]", argument)
-        and sounds_secret(argument)
-    )
+    is_flag = argument.startswith("-") and re.search(r"[=:\s]", argument) is None
+    return is_flag and names_secret_value(argument)
 
 
-def _name_of_the_rest(text: str) -> str | None:
-    """What stands before the first secret, with its name; None if nothing sounds like one."""
-    for found in _NAMED.finditer(text):
-        if sounds_secret(found[1] or found[2]):
-            return text[: found.end()]
-    return None
+def _is_next_flag(flag: str, argument: str) -> bool:
+    """Whether, instead of the value of a flag, another such flag follows; not ``-x`` after ``--token``."""
+    return _names_next(argument) and (argument.startswith("--") or not flag.startswith("--"))
 
 
-def _value(argument: str) -> str:
-    name, equals, value = argument.partition("=")
-    return value if equals else name
+def _secrets_of(text: str) -> Iterator[_Secret]:
+    at = 0
+    while (found := _PART.search(text, at)) is not None:
+        at = found.end()
+        if found["address"] is not None:
+            yield from _secrets_of_address(found)
+        elif names_secret_value(found["name"] or found["flag"] or found["bearer"]):
+            at = _end_of_value(text, found)
+            inside = text[found.end() : found.end() + 1] in _QUOTES
+            start = found.end() + inside
+            end = at - 1 if inside and at - 1 >= start and text[at - 1] == text[start - 1] else at
+            yield from _unless_plain(text, start, end)
+
+
+def _unless_plain(text: str, start: int, end: int) -> tuple[_Secret, ...]:
+    is_plain = start >= end or _PLAIN.fullmatch(text, start, end) is not None
+    return () if is_plain else (_Secret(start, end),)
+
+
+def _secrets_of_address(found: re.Match[str]) -> Iterator[_Secret]:
+    if found["user"]:
+        yield _Secret(*found.span("user"), in_address=True)
+    for start, end in secrets_of_address(found["address"]):
+        yield _Secret(found.start() + start, found.start() + end, in_address=True)
+
+
+def _end_of_value(text: str, found: re.Match[str]) -> int:
+    """Say where a value ends that begins where ``found`` does: with its quotes, or before the next name.
+
+    A header (``Cookie: a=b; c=d``) and the value of a flag (``--token=a b``) go on to the end, and so does
+    what is in brackets.
+    """
+    start = found.end()
+    if (quoted := _QUOTED.match(text, start)) is not None:
+        return min(quoted.end() + 1, len(text))
+    if text[start : start + 1] in ("{", "["):
+        return len(text)
+    if found["name"] is None:
+        return _end_of(_WORD, text, start)
+    return _end_of_named(text, found)
+
+
+def _end_of_named(text: str, found: re.Match[str]) -> int:
+    start, name = found.end(), found.start("name")
+    if found["closed"] and found["sign"] == ":":
+        return _end_of(_JSON_WORD, text, start)
+    if not found["closed"] and name > 0 and text[name - 1] in _QUOTES:
+        closing = text.find(text[name - 1], start)
+        return len(text) if closing < 0 else closing
+    is_flag = name == 0 and text.startswith("-")
+    if is_flag or found["sign"] == ":":
+        return len(text)
+    following = _NEXT.search(text, start)
+    return len(text) if following is None else following.start()
+
+
+def _end_of(pattern: re.Pattern[str], text: str, start: int) -> int:
+    found = pattern.match(text, start)
+    return start if found is None else found.end()

@@ -6,7 +6,7 @@ Which keys hold such values is decided in ``shape``; what is put in the place of
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from session_runtime.config.arguments import are_secret, masked_argument
+from session_runtime.config.arguments import masked_arguments
 from session_runtime.config.keys import KeyPath, sounds_secret
 from session_runtime.config.origin import MASK
 from session_runtime.config.secrets import masked_address
@@ -15,7 +15,7 @@ Steps = tuple[str | int, ...]
 """The way to a value: names of keys, and positions in lists."""
 
 Show = Callable[[Steps, object, bool], object]
-"""Gives what to write instead of a value: of a secret, or (False) of a text that may hold one."""
+"""Gives what to write instead of a value: of a secret, or (False) of what may hold one: a text, arguments."""
 
 _TOLD_TO_MODELS: KeyPath = ("handlers", "entries")
 """Holds no secret, whatever the parameters of a tool are called."""
@@ -23,12 +23,11 @@ _TOLD_TO_MODELS: KeyPath = ("handlers", "entries")
 
 def mask(steps: Steps, value: object, secret: bool) -> object:
     """The ``Show`` of everything that is for people (CFG-4)."""
-    return MASK if secret else masked_text(steps, str(value))
-
-
-def masked_text(steps: Steps, text: str) -> str:
-    """Give a text without the secrets in it: an argument of a command, or an address."""
-    return masked_argument(text) if holds_arguments(steps[:-1]) else masked_address(text)
+    if secret:
+        return MASK
+    if not holds_arguments(steps):
+        return masked_address(str(value))
+    return masked_arguments(value) if isinstance(value, list) else masked_arguments([value])[0]
 
 
 def holds_arguments(path: Steps) -> bool:
@@ -53,11 +52,11 @@ def by_name(value: object, path: Steps, show: Show, *, secret: bool) -> object:
                 name: by_name(inner, way, show, secret=secret or names_secret(way))
                 for name, inner, way in steps
             }
+        case list() | tuple() if holds_arguments(path):
+            return show(path, list(value), secret)
         case list() | tuple():
-            whole = are_secret(value) if holds_arguments(path) else (secret,) * len(value)
             return [
-                by_name(item, (*path, at), show, secret=secret or whole[at])
-                for at, item in enumerate(value)
+                by_name(item, (*path, at), show, secret=secret) for at, item in enumerate(value)
             ]
         case str() if value:
             return show(path, value, secret)

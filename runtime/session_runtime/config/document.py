@@ -76,9 +76,12 @@ sounds secret, as `X-Api-Key` does). No message, log or page ever shows one, and
 never expanded otherwise. In an address, the values of parameters such as `key` or `sig` are masked
 wherever the configuration or a failure of the model is shown; others, such as `api-version`, are not. So are
 texts in `extra_body` under names that sound secret, such as `user_token`, and, of the `args` of a server,
-what follows such a name (`--api-key X`, `--token=X`, `Authorization: X`) or is the user of an address.
-Those earn a warning, as every user of the machine can read the arguments of a process: give secrets in
-`env`.
+the value that follows such a name (`--api-key X`, `--token=X`, `password=X`, `"token": "X"`,
+`Authorization: X`) and the user of an address. Those earn a warning, as every user of the machine can read
+the arguments of a process: give secrets in `env`. Only names tell: neither `-p X`, `-u name:X`, `token X` nor
+`name:X@host` without a scheme is seen. Names that only sound like it (`--max-tokens`, `--tokenizer`,
+`--sort-key`, `--token-file`) are left alone, and so are numbers of up to five digits and switches such as
+`off`.
 
 ## When an edit acts
 

@@ -48,8 +48,8 @@ Check = Callable[[bytes], ConfigSnapshot]
 _ANY_WRITE: Final = 0o222
 _EMPTIED: Final = (
     "is empty, as a save that failed leaves it, and an edit would put the defaults in the place of all that"
-    " it said: go back to what worked (config history, config rollback NUMBER), or delete it and write a"
-    " new one (config init)"
+    " it said: go back to what worked (config history, config rollback NUMBER), write it anew with an editor,"
+    " or delete it and let config init write one"
 )
 
 

@@ -13,6 +13,16 @@ from session_runtime import spelling
 KeyPath = tuple[str, ...]
 
 _SENSITIVE = re.compile("key|token|secret|pass|auth|credential|cookie|jwt|bearer", re.IGNORECASE)
+_IN_ADDRESSES_AND_ARGUMENTS = re.compile("cred|session|signature", re.IGNORECASE)
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
+_SHORT = frozenset({"pwd", "sas", "sig"})
+_HARMLESS = re.compile(
+    r"tokeni[sz]\w*|(?:max|min|num)[_-]?(?:(?:new|input|output|context|total|completion)[_-]?)?tokens?"
+    r"|tokens?[_-]?(?:limit|count|budget|ttl)|(?:sort|primary|foreign|partition|group|order)[_-]?keys?"
+    r"|key(?:board|word|space|map|frame)s?|monkey|author(?!i[sz])|bypass|passive|compass|pass-?through"
+    r"|^.*(?:file|path|dir|folder|stdin|[_-](?:type|mode|method|scheme))s?$",
+    re.IGNORECASE,
+)
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _BARE_DOTTED = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
 
@@ -48,6 +58,20 @@ def variable_form(name: str) -> str:
 def sounds_secret(name: str) -> bool:
     """Whether a key of this name probably holds a secret."""
     return _SENSITIVE.search(name) is not None
+
+
+def names_secret_value(name: str) -> bool:
+    """Whether a parameter of an address or an argument of a command of this name probably holds a secret.
+
+    Names such as ``max-tokens``, ``sort-key`` and ``token-file`` do not.
+    """
+    rest = _HARMLESS.sub("", name)
+    words = {word.lower() for word in _WORD.findall(rest)}
+    return (
+        sounds_secret(rest)
+        or _IN_ADDRESSES_AND_ARGUMENTS.search(rest) is not None
+        or not words.isdisjoint(_SHORT)
+    )
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

@@ -5,18 +5,18 @@ Every attempt leaves a receipt (REL-3). When to make one is decided by ``watch``
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, Literal, Protocol, TypeVar
 
+from session_runtime.config.attempt import Attempt, problems_of
 from session_runtime.config.changes import Change, changes
 from session_runtime.config.history import Kept
 from session_runtime.config.load import ConfigSnapshot
 from session_runtime.config.receipt import Receipt, Receipts, Trigger, Verdict
 from session_runtime.config.restart import held_back
-from session_runtime.errors import ConfigError, Problem
+from session_runtime.errors import Problem
 from session_runtime.threads import in_thread
 from session_runtime.types import nothing
 
@@ -88,16 +88,6 @@ class Reader(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Attempt:
-    """An attempt under way: what it is called and when it began, on two clocks."""
-
-    id: int
-    trigger: Trigger
-    at: float
-    begun: float
-
-
-@dataclass(frozen=True, slots=True)
 class _InForce:
     """What is in force, and what was edited but waits for a restart."""
 
@@ -133,6 +123,9 @@ class LiveConfig:
         self._hurry = asyncio.Event()
         self._now_in_force: _InForce | None = None
         self._touched: Touched = frozenset()
+        self._unread: Touched = frozenset()
+        self._reads_unread = False
+        self._settling = 0
         self._attempts = 0
         self._rejected: Receipt | None = None
         self._rejected_since: float | None = None
@@ -172,10 +165,22 @@ class LiveConfig:
         written before the call is read.
         """
         self._touched = _both(self._touched, touched)
-        if self._next is None:
-            self._next = self._begin_task(self._in_its_turn(trigger), "reload")
-            self._hurry.set()
-        return await asyncio.shield(self._next)
+        self._reads_unread = True
+        return await self._reload_next(trigger)
+
+    async def reload_file(self, trigger: Trigger) -> Receipt:
+        """Reload without reading folders of tools, whatever happened there; else as ``reload`` (NET-3)."""
+        return await self._reload_next(trigger)
+
+    async def settle(self) -> None:
+        """Wait for the attempts under way; they wait no longer for what can join later."""
+        self._settling += 1
+        self._hurry.set()
+        try:
+            if self._under_way:
+                await asyncio.wait(tuple(self._under_way))
+        finally:
+            self._settling -= 1
 
     async def refresh(self, trigger: Trigger) -> Receipt:
         """Build anew from the configuration in force, without reading anything (RTE-4).
@@ -197,7 +202,7 @@ class LiveConfig:
 
     async def validate(self, text: bytes | None = None) -> Receipt:
         """Tell what a reload would come to, were ``text`` in the file; nothing changes or is kept."""
-        attempt = _Attempt(0, "http", time.time(), time.perf_counter())
+        attempt = Attempt.now(0, "http")
         try:
             snapshot, waiting, prepared = await self._prepare(text, purpose="trial")
         except Exception as error:  # noqa: BLE001 - told like those of a reload
@@ -216,17 +221,31 @@ class LiveConfig:
         async with self._in_turn:
             self._next = None
             self._take_time()
-            touched, self._touched = self._touched, frozenset()
+            touched = self._take_touched()
             attempt = self._begin(trigger)
             try:
                 snapshot, waiting, prepared = await self._prepare(None, touched)
             except Exception as error:  # noqa: BLE001 - every attempt leaves a receipt (REL-3)
-                self._touched = None  # nothing of it is in force
+                self._unread = None  # nothing of it is in force
                 return self._reject(attempt, error)
             if prepared.news.same:
                 await prepared.abort()
                 return self._keep_unchanged(attempt, snapshot, prepared.news, waiting)
             return self._commit(attempt, snapshot, prepared, waiting)
+
+    async def _reload_next(self, trigger: Trigger) -> Receipt:
+        if self._next is None:
+            self._next = self._begin_task(self._in_its_turn(trigger), "reload")
+            self._hurry.set()
+        return await asyncio.shield(self._next)
+
+    def _take_touched(self) -> Touched:
+        """What is to be read below folders of tools, with what was left unread if somebody asked for that."""
+        touched, self._touched = self._touched, frozenset()
+        if self._reads_unread:
+            touched = _both(touched, self._unread)
+            self._unread, self._reads_unread = frozenset(), False
+        return touched
 
     async def _refresh_in_its_turn(self, trigger: Trigger) -> Receipt:
         async with self._in_turn:
@@ -254,14 +273,14 @@ class LiveConfig:
         return task
 
     def _take_time(self) -> None:
-        """Let the attempt that begins wait for others until another one waits for it."""
+        """Let the attempt that begins wait for others until somebody waits for it."""
         self._hurry = asyncio.Event()
-        if self._next is not None or self._refresh is not None:
+        if self._next is not None or self._refresh is not None or self._settling:
             self._hurry.set()
 
-    def _begin(self, trigger: Trigger) -> _Attempt:
+    def _begin(self, trigger: Trigger) -> Attempt:
         self._attempts += 1
-        return _Attempt(self._attempts, trigger, time.time(), time.perf_counter())
+        return Attempt.now(self._attempts, trigger)
 
     async def _prepare(
         self, text: bytes | None, touched: Touched = None, purpose: Purpose = "reload"
@@ -275,7 +294,7 @@ class LiveConfig:
 
     def _commit(
         self,
-        attempt: _Attempt,
+        attempt: Attempt,
         snapshot: ConfigSnapshot,
         prepared: Prepared,
         waiting: tuple[Change, ...],
@@ -296,7 +315,7 @@ class LiveConfig:
 
     def _put_in_force(
         self,
-        attempt: _Attempt,
+        attempt: Attempt,
         snapshot: ConfigSnapshot,
         prepared: Prepared,
         waiting: tuple[Change, ...],
@@ -308,7 +327,7 @@ class LiveConfig:
         return replace(receipt, generation=number)
 
     def _keep_unchanged(
-        self, attempt: _Attempt, snapshot: ConfigSnapshot, news: News, waiting: tuple[Change, ...]
+        self, attempt: Attempt, snapshot: ConfigSnapshot, news: News, waiting: tuple[Change, ...]
     ) -> Receipt:
         """Nothing that an ask could notice: only where values stand may have changed."""
         receipt = self._receipt(attempt, self._verdict(news, waiting), snapshot, news, waiting)
@@ -316,7 +335,7 @@ class LiveConfig:
         self._told(receipt)
         return receipt
 
-    def _reject(self, attempt: _Attempt, error: Exception) -> Receipt:
+    def _reject(self, attempt: Attempt, error: Exception) -> Receipt:
         receipt = self._refusal(attempt, error)
         self._told(receipt)
         return receipt
@@ -328,39 +347,32 @@ class LiveConfig:
 
     def _receipt(
         self,
-        attempt: _Attempt,
+        attempt: Attempt,
         verdict: Verdict,
         snapshot: ConfigSnapshot,
         news: News,
         waiting: tuple[Change, ...],
     ) -> Receipt:
         before = self._now_in_force
-        return Receipt(
-            id=attempt.id,
-            at=attempt.at,
-            trigger=attempt.trigger,
-            verdict=verdict,
-            digest=news.digest,
-            generation=before.generation if before is not None else 0,
-            duration_s=time.perf_counter() - attempt.begun,
+        return attempt.receipt(
+            verdict,
+            news.digest,
+            before.generation if before is not None else 0,
             changes=changes(before.snapshot, snapshot) if before is not None else (),
             waiting=waiting,
             tools=news.tools,
             warnings=(*snapshot.warnings, *news.warnings),
         )
 
-    def _refusal(self, attempt: _Attempt, error: Exception) -> Receipt:
+    def _refusal(self, attempt: Attempt, error: Exception) -> Receipt:
         before = self._in_force
-        return Receipt(
-            id=attempt.id,
-            at=attempt.at,
-            trigger=attempt.trigger,
-            verdict="rejected",
-            digest=before.digest,
-            generation=before.generation,
-            duration_s=time.perf_counter() - attempt.begun,
+        return attempt.receipt(
+            "rejected",
+            before.digest,
+            before.generation,
             waiting=before.waiting,
-            errors=_problems(error),
+            tools=nothing(),
+            errors=problems_of(error),
         )
 
     def _told(self, receipt: Receipt) -> None:
@@ -385,16 +397,3 @@ class LiveConfig:
 
 def _both(one: Touched, other: Touched) -> Touched:
     return None if one is None or other is None else one | other
-
-
-def _problems(error: Exception) -> tuple[Problem, ...]:
-    match error:
-        case ConfigError():
-            return error.problems
-        case OSError():
-            return (Problem(str(error)),)
-        case _:
-            _log.error("preparing a generation failed inside the runtime", exc_info=error)
-            return (
-                Problem(f"the runtime failed: {type(error).__name__}; its log has the details"),
-            )

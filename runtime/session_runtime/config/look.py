@@ -90,6 +90,8 @@ def cause(before: Seen, now: Seen) -> Trigger | None:
         return "watch"
     if old.secrets != new.secrets:
         return "secret"
+    if before.armed.trees != now.armed.trees:
+        return "source"
     if old.trees == new.trees or is_unknown(before, now):
         return None
     return "source"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
+from session_runtime.config.by_name import holds_arguments
 from session_runtime.config.edit import Check, ConfigFile, Edit, draft, judged
 from session_runtime.config.history import History
 from session_runtime.config.keys import KeyPath, dotted
@@ -57,13 +58,7 @@ def draft_rollback(
     for path in kept.values():
         target = with_value(target, path, value_at(now, path))
     target, missing = with_secrets(target, now)
-    if missing:
-        raise RequestError(
-            f"the history holds no secrets, and {file.place} has none for"
-            f" {', '.join(map(dotted, missing))}: write it there first, best as"
-            ' "env:NAME" or "file:/path", and go back then',
-            code="config.secret_not_kept",
-        )
+    _expect_all_kept(file, number, missing)
     differing = edited_keys(now, entry)
     left = [
         name for name, path in kept.items() if any(key[: len(path)] == path for key in differing)
@@ -77,6 +72,25 @@ def _data(file: ConfigFile) -> Mapping[str, object]:
     except ConfigError as error:
         way_out = "mend that, or move the file away, and go back then"
         raise ConfigError([*error.problems, Problem(way_out, source=file.name.name)]) from None
+
+
+def _expect_all_kept(file: ConfigFile, number: int, missing: Collection[KeyPath]) -> None:
+    """Refuse to go back where secrets would be lost, and say how it can be done nevertheless."""
+    by_editor = ", as the file is empty, with an editor" if file.is_blank else ""
+    servers = [dotted(path[:-1]) for path in missing if holds_arguments(path)]
+    if servers:
+        fault = (
+            f"{file.place} has none that fit the args of {', '.join(servers)} in entry {number}: write its"
+            f" command and args there as they were, with the secrets{by_editor}, and go back then"
+        )
+    elif missing:
+        fault = (
+            f"{file.place} has none for {', '.join(map(dotted, missing))}: write it there first{by_editor},"
+            ' best as "env:NAME" or "file:/path", and go back then'
+        )
+    else:
+        return
+    raise RequestError(f"the history holds no secrets, and {fault}", code="config.secret_not_kept")
 
 
 def _expect_nothing_kept(

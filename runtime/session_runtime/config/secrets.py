@@ -1,7 +1,7 @@
 """Secrets: values that stand in a variable or a file of their own, and who may be asked for them."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -9,17 +9,19 @@ from urllib.parse import unquote_plus
 
 from pydantic import SecretStr
 
-from session_runtime.config.keys import sounds_secret
+from session_runtime.config.keys import names_secret_value
 from session_runtime.config.origin import MASK
+
+Span = tuple[int, int]
+"""Where a part of a text begins and ends."""
 
 MAX_FILE_BYTES = 1024 * 1024
 NOT_SET = "is not set"
 """How the fault of a variable ends that a process does not have."""
 
 _ADDRESS = re.compile(r"((?:[A-Za-z][A-Za-z0-9+.-]*:)?//[^\s?#]*)\?([^\s#]*)(#\S*)?")
-_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
-_SECRET_WORDS = frozenset({"code", "pwd", "sas", "sig"})
-_SECRET_PARTS = re.compile("access|cred|session|signature", re.IGNORECASE)
+_GRANTS = re.compile(r"(?i:access)|(?<![A-Za-z])code(?![a-z])|Code(?![a-z])|CODE")
+"""Words of sign-in by an address; in the arguments of a command they mean something else."""
 
 
 class UnreadableError(ValueError):
@@ -66,25 +68,35 @@ def masked_address(text: str) -> str:
 
     That is the value of each parameter whose name sounds like a secret, and what has no name at all.
     """
-    address = _ADDRESS.fullmatch(text)
-    if address is None:
-        return text
-    query = "&".join(map(_masked_parameter, address[2].split("&")))
-    return f"{address[1]}?{query}{f'#{MASK}' if address[3] else ''}"
+    return masked_at(text, secrets_of_address(text))
 
 
 def address_secrets(text: str) -> tuple[str, ...]:
     """What ``masked_address`` masks in an address, as it is written there."""
+    return tuple(text[start:end] for start, end in secrets_of_address(text))
+
+
+def masked_at(text: str, spans: Iterable[Span]) -> str:
+    """Give a text with a mask in the place of each span; those come in their order."""
+    shown, at = "", 0
+    for start, end in spans:
+        shown += f"{text[at:start]}{MASK}"
+        at = end
+    return f"{shown}{text[at:]}"
+
+
+def secrets_of_address(text: str) -> tuple[Span, ...]:
+    """Where in an address stands what ``masked_address`` masks."""
     address = _ADDRESS.fullmatch(text)
     if address is None:
         return ()
-    found = (*map(_secret_of, address[2].split("&")), (address[3] or "")[1:])
-    return tuple(secret for secret in found if secret)
-
-
-def _masked_parameter(parameter: str) -> str:
-    secret = _secret_of(parameter)
-    return f"{parameter.removesuffix(secret)}{MASK}" if secret else parameter
+    found: list[Span] = []
+    end = address.start(2) - 1
+    for parameter in address[2].split("&"):
+        end += 1 + len(parameter)
+        found.append((end - len(_secret_of(parameter)), end))
+    found.append((address.start(3) + 1, address.end(3)) if address[3] else (0, 0))
+    return tuple((start, end) for start, end in found if start < end)
 
 
 def _secret_of(parameter: str) -> str:
@@ -93,9 +105,7 @@ def _secret_of(parameter: str) -> str:
     if not equals:
         return name
     plain_name = unquote_plus(name)
-    words = {word.lower() for word in _WORD.findall(plain_name)}
-    secret = sounds_secret(plain_name) or _SECRET_PARTS.search(plain_name) or words & _SECRET_WORDS
-    return value if secret else ""
+    return value if names_secret_value(plain_name) or _GRANTS.search(plain_name) else ""
 
 
 def _from_variable(name: str, sources: Sequence[str], env: Mapping[str, str]) -> SecretStr:

@@ -9,18 +9,18 @@ from datetime import date, time
 from enum import Enum
 from typing import Final
 
+from session_runtime.config.arguments import restored_arguments
 from session_runtime.config.by_name import (
     Show,
     Steps,
     by_name,
     holds_arguments,
     mask,
-    masked_text,
     names_secret,
 )
 from session_runtime.config.keys import KeyPath, dotted
 from session_runtime.config.origin import MASK
-from session_runtime.config.secrets import is_reference
+from session_runtime.config.secrets import is_reference, masked_address
 from session_runtime.config.section import Acts
 from session_runtime.config.shape import SHAPE, Branch, Leaf, Names, Node, child, node_at
 
@@ -63,26 +63,36 @@ def with_secrets(
     """Copy masked ``data``, with what is ``now`` in the place of each mask (CFG-4b).
 
     Gives also the keys that have nothing there now; their masks stay. In a list, a place is the same
-    only if all that is not secret in its item is, and in its list if that holds arguments: whose secret
-    it is follows from that.
+    only if all that is not secret in its item is: whose secret it is follows from that. Arguments have
+    their own places, see ``restored_arguments``, and get back those of the same command only.
     """
     missing: list[KeyPath] = []
     shown = masked(now)
 
     def in_place(steps: Steps) -> bool:
         items = [steps[: at + 1] for at, step in enumerate(steps) if isinstance(step, int)]
-        if holds_arguments(steps[:-1]):
-            items = [steps[:-1]]
         return all(same(value_at(data, item), value_at(shown, item)) for item in items)
 
+    def arguments(steps: Steps, value: list[object]) -> object:
+        command = (*steps[:-1], "command")
+        args_now = value_at(now, steps)
+        is_same = same(value_at(data, command), value_at(now, command))
+        known = args_now if is_same and isinstance(args_now, list) else []
+        found = restored_arguments(value, known)
+        if found is None:
+            missing.append(_key(steps))
+        return value if found is None else found
+
     def unmask(steps: Steps, value: object, secret: bool) -> object:
-        if not (value == MASK if secret else _is_masked(steps, str(value))):
+        if isinstance(value, list):
+            return arguments(steps, value)
+        if not (value == MASK if secret else _is_masked(str(value))):
             return value
         kept = value_at(now, steps)
-        known = isinstance(kept, str) and (secret or masked_text(steps, kept) == value)
+        known = isinstance(kept, str) and (secret or masked_address(kept) == value)
         if known and in_place(steps):
             return kept
-        missing.append(tuple(step for step in steps if isinstance(step, str)))
+        missing.append(_key(steps))
         return value
 
     return _table(data, SHAPE, (), unmask), tuple(dict.fromkeys(missing))
@@ -197,9 +207,12 @@ def _copied(value: object, node: Node | None, path: Steps, show: Show) -> object
             return by_name(value, path, show, secret=names_secret(path))
 
 
-def _is_masked(steps: Steps, text: str) -> bool:
-    masks_in = text if holds_arguments(steps[:-1]) else text.partition("?")[2]
-    return MASK in masks_in and masked_text(steps, text) == text
+def _is_masked(address: str) -> bool:
+    return MASK in address.partition("?")[2] and masked_address(address) == address
+
+
+def _key(steps: Steps) -> KeyPath:
+    return tuple(step for step in steps if isinstance(step, str))
 
 
 def keys_of(data: Mapping[str, object]) -> Mapping[KeyPath, object]:
