@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence, Set
 from functools import lru_cache
+from itertools import pairwise
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -16,16 +17,17 @@ from session_runtime.search.corpus import (
     Document,
     Holders,
     NameTables,
+    Phrases,
     Positions,
     Postings,
     fold,
     name_forms,
 )
 from session_runtime.search.directory import Entry, tool_entry
-from session_runtime.search.fields import NAMING, Field, FieldWeights, texts
+from session_runtime.search.fields import NAMING, Field, FieldWeights, group_of, texts
 from session_runtime.search.spelling import spelling_steps
 from session_runtime.search.synonyms import GROUPS
-from session_runtime.search.terms import STOP_WORDS, Lexicon, runs
+from session_runtime.search.terms import STOP_WORDS, Lexicon, phrase_number, runs
 
 T = TypeVar("T")
 Steps = Generator[None, None, T]
@@ -54,6 +56,7 @@ def corpus_steps(
     documents = yield from _read(specs, lexicon, reusable.documents if reusable else {})
     postings = yield from _post(documents, len(lexicon))
     holders = yield from _hold(documents, len(lexicon.words))
+    phrases = yield from _side_by_side(documents)
     tables = yield from _name_tables(specs, documents, names)
     entries = yield from _directory(specs, names)
     words = list(lexicon.words)
@@ -73,6 +76,8 @@ def corpus_steps(
         listing=tuple(sorted(range(len(specs)), key=lambda at: _listing_key(spec_names[at]))),
         postings=postings,
         holders=holders,
+        phrases=phrases,
+        groups=_groups(specs),
         lengths=lengths.reshape(len(specs), len(Field)).T.copy(),
         lexicon=lexicon,
         spelling=spelling,
@@ -113,8 +118,12 @@ def _document(key: tuple[object, ...], spec: ToolSpec, lexicon: Lexicon) -> Step
     entries: list[int] = []
     words: set[int] = set()
     lengths: list[int] = []
+    phrases: set[int] = set()
     for field, text in enumerate(texts(spec)):
-        written = yield from _count(runs(text), lexicon)
+        sequence = yield from _learn(runs(text), lexicon)
+        if field == Field.DESCRIPTION:
+            phrases = _phrases(sequence, lexicon)
+        written = Counter(sequence)
         words |= written.keys()
         counts = _by_term(written, lexicon.terms)
         place = field << _FIELD_SHIFT
@@ -127,18 +136,26 @@ def _document(key: tuple[object, ...], spec: ToolSpec, lexicon: Lexicon) -> Step
         key,
         np.array(entries, dtype=np.int64),
         np.array(sorted(words), dtype=np.int64) << _TERM_SHIFT,
+        np.array(sorted(phrases), dtype=np.int64) << _TERM_SHIFT,
         tuple(lengths),
         name_forms(spec),
     )
 
 
-def _count(found: Sequence[str], lexicon: Lexicon) -> Steps[Counter[int]]:
-    """How often each word occurs; a long text pauses, as each new word takes time."""
-    counts = Counter(lexicon.learn(found[:_RUNS_PER_STEP]))
+def _learn(found: Sequence[str], lexicon: Lexicon) -> Steps[list[int]]:
+    """The words in their order; a long text pauses, as each new word takes time."""
+    sequence = lexicon.learn(found[:_RUNS_PER_STEP])
     for start in range(_RUNS_PER_STEP, len(found), _RUNS_PER_STEP):
         yield
-        counts.update(lexicon.learn(found[start : start + _RUNS_PER_STEP]))
-    return counts
+        sequence += lexicon.learn(found[start : start + _RUNS_PER_STEP])
+    return sequence
+
+
+def _phrases(sequence: Sequence[int], lexicon: Lexicon) -> set[int]:
+    """Each two words that stand side by side, stop words apart."""
+    terms, hashes = lexicon.terms, lexicon.hashes
+    telling = [found for word in sequence if (found := hashes[terms[word]])]
+    return {phrase_number(left, right) for left, right in pairwise(telling)}
 
 
 def _by_term(written: Counter[int], terms: Sequence[int]) -> Counter[int]:
@@ -171,6 +188,17 @@ def _post(documents: Sequence[Document], terms: int) -> Steps[Postings]:
 def _hold(documents: Sequence[Document], words: int) -> Steps[Holders]:
     entries = yield from _sorted([document.words for document in documents])
     return Holders(np.searchsorted(entries >> _TERM_SHIFT, np.arange(words + 1)), _docs(entries))
+
+
+def _side_by_side(documents: Sequence[Document]) -> Steps[Phrases]:
+    entries = yield from _sorted([document.phrases for document in documents])
+    return Phrases((entries >> _TERM_SHIFT).astype(np.int32), _docs(entries))
+
+
+def _groups(specs: Sequence[ToolSpec]) -> npt.NDArray[np.int64]:
+    numbers: dict[str, int] = {}
+    names = (group_of(spec.name) for spec in specs)
+    return np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.int64)
 
 
 def _sorted(by_document: Sequence[npt.NDArray[np.int64]]) -> Steps[npt.NDArray[np.int64]]:

@@ -47,12 +47,14 @@ class Document:
     """What one tool contributes; reused by the next generation if ``key`` is the same.
 
     ``entries`` hold ``term << 36 | field << 8 | count``, ``words`` hold ``word << 36`` for each word
-    as written, ``lengths`` the number of words by field.
+    as written, ``phrases`` hold ``phrase << 36`` for each two neighbouring words of the description,
+    ``lengths`` the number of words by field.
     """
 
     key: tuple[object, ...]
     entries: npt.NDArray[np.int64]
     words: npt.NDArray[np.int64]
+    phrases: npt.NDArray[np.int64]
     lengths: tuple[int, ...]
     forms: tuple[str, ...]
 
@@ -105,12 +107,28 @@ class Holders:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Phrases:
+    """Which tools have two words side by side in their descriptions: both arrays belong together.
+
+    ``numbers`` ascend, and ``docs`` within a number.
+    """
+
+    numbers: npt.NDArray[np.int32]
+    docs: npt.NDArray[np.int32]
+
+    def of(self, number: int) -> npt.NDArray[np.int32]:
+        """The tools, visible or not, that have the phrase."""
+        first, after = np.searchsorted(self.numbers, np.array([number, number + 1], dtype=np.int32))
+        return self.docs[first:after]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Corpus:
     """Everything about a catalogue that searching needs; tools are numbered by position.
 
     ``entries`` are the lines of the directory and ``listing`` the positions in its order,
     ``name_rank`` orders tools by name, ``lengths`` are the words of each field (rows) of each tool
-    (columns).
+    (columns), ``groups`` the number of each tool's group.
     """
 
     names: tuple[str, ...]
@@ -121,6 +139,8 @@ class Corpus:
     listing: Positions
     postings: Postings
     holders: Holders
+    phrases: Phrases
+    groups: npt.NDArray[np.int64]
     lengths: npt.NDArray[np.int64]
     lexicon: Lexicon
     spelling: Spelling

@@ -3,28 +3,38 @@
 import html
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from session_runtime.search.terms import is_camel, is_cjk, normalise, runs
 
 MAX_QUERY_CHARS = 4_000
 """Keywords beyond these are not looked at; names are read to the end."""
 
+MAX_SENTENCES = 20
+
 _SELECT = re.compile(r"select\s*[:：]", re.IGNORECASE)
 _BETWEEN_NAMES = re.compile(r"[,，、；\r\n]")
 _BETWEEN_WORDS = re.compile(r"[\s,，、;；]+")
 _AROUND_NAMES = " \t\r\n\v\f\u3000'\"`“”‘’«»「」『』()[]{}<>（）【】"
 _AFTER_NAMES = ".。…"
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|[;。！？；\n]+")
+_QUOTED = re.compile(
+    r"""(?<!\w)(["'`])[^"'`\n]{1,80}\1(?!\w)|“[^”]{1,80}”|‘[^’]{1,80}’|「[^」]{1,80}」"""
+)
 _WORD = re.compile(r"((?<![^\s,，、;；])\+)?([^\W_]+(?:[._-]+[^\W_]+)*)")
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word of keywords as written; ``required`` after ``+``, ``compound`` like an identifier."""
+    """One word of keywords as written; ``required`` after ``+``, ``compound`` like an identifier.
+
+    ``literal`` is one that stands in quotes only: more likely a value than what is asked for.
+    """
 
     text: str
     required: bool = False
     compound: bool = False
+    literal: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +60,11 @@ class Keywords:
     def names(self) -> Iterator[str]:
         """The pieces between blanks and commas, which may be names."""
         return _names(_BETWEEN_WORDS, self.text)
+
+    def sentences(self) -> list[tuple[Word, ...]]:
+        """The words of each sentence, each once there."""
+        pieces = _SENTENCE_END.split(self.text[:MAX_QUERY_CHARS], MAX_SENTENCES)
+        return [self.words] if len(pieces) == 1 else [tuple(_words(piece)) for piece in pieces]
 
 
 Query = Empty | Select | Keywords
@@ -82,12 +97,18 @@ def _names(between: re.Pattern[str], text: str) -> Iterator[str]:
 
 
 def _words(text: str) -> list[Word]:
+    """Each word once, those in quotes last."""
+    whole = normalise(text[:MAX_QUERY_CHARS])
     words: dict[tuple[str, bool], Word] = {}
-    for plus, found in _WORD.findall(normalise(text[:MAX_QUERY_CHARS])):
+    for plus, found in _WORD.findall(_QUOTED.sub(" ", whole)):
         required = bool(plus) and not found.isdigit()
         if (found, required) not in words:
             for word in _split(found, required):
                 words[word.text, required] = word
+    for quoted in _QUOTED.finditer(whole):
+        for _, found in _WORD.findall(quoted.group()):
+            for word in _split(found, required=False):
+                words.setdefault((word.text, False), replace(word, literal=True))
     return list(words.values())
 
 

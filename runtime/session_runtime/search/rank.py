@@ -3,8 +3,10 @@
 Which words a query has is decided in ``query``, what outranks what in ``view``.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
+from operator import not_
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +15,12 @@ from session_runtime.search.corpus import Corpus
 from session_runtime.search.fields import Field
 from session_runtime.search.impacts import Docs, Scores, cell_weights, compute_impacts
 from session_runtime.search.lru import Lru
-from session_runtime.search.terms import STOP_WORDS
+from session_runtime.search.terms import STOP_WORDS, is_cjk, phrase_number
 
 TERMS_KEPT = 512
 SHORTEST_PIECE, LONGEST_GLUED = 3, 40
+GROUP_LIFT = 1 / 6
+"""How far a tool rises to the best match of its group: who asks for one thing often needs two."""
 
 Entries = npt.NDArray[np.int32]
 
@@ -64,18 +68,40 @@ class Scorer:
 
     def by_field(self, hits: Hits, doc: int) -> dict[str, float]:
         """How much of a word's impact on a tool each field brings; ``similar`` for stand-ins."""
-        at = int(np.searchsorted(hits.docs, doc))
-        if at == len(hits.docs) or hits.docs[at] != doc:
+        impact = _impact(hits, doc)
+        if not impact:
             return {}
-        impact = float(hits.impacts[at])
         docs, cells, counts = self._postings(hits.term)
         own = cells[docs == doc]
         parts = counts[docs == doc] * self._cell_weights[own]
         total = float(parts.sum())
         if not total:
             return {"similar": impact}
+        itself = min(_impact(self._own(hits.term), doc), impact)
         names = [Field(cell // self.size).name.lower() for cell in own.tolist()]
-        return dict(zip(names, (impact * parts / total).tolist(), strict=True))
+        fields = dict(zip(names, (itself * parts / total).tolist(), strict=True))
+        return fields if itself == impact else {**fields, "similar": impact - itself}
+
+    def joined(self, left: str, right: str) -> Hits:
+        """What two neighbouring words find as one: ``key vault`` is a ``keyvault`` too."""
+        return self._own(self._corpus.lexicon.stem(left + right))
+
+    def side_by_side(self, left: str, right: str) -> Docs:
+        """The tools whose descriptions have two terms side by side."""
+        lexicon = self._corpus.lexicon
+        numbers = [lexicon.numbers.get(term) for term in (left, right)]
+        hashes = [lexicon.hashes[number] for number in numbers if number is not None]
+        if len(hashes) < 2 or not all(hashes):
+            return _NO_DOCS
+        docs = self._corpus.phrases.of(phrase_number(*hashes))
+        return docs[self._visible[docs]].astype(np.int64)
+
+    def lift(self, scores: Scores) -> Scores:
+        """What the best of its group adds to each tool that matches at all; nothing to the best."""
+        groups = self._corpus.groups
+        best = np.zeros(len(groups))
+        np.maximum.at(best, groups, scores)
+        return np.where(scores > 0, (best[groups] - scores) * GROUP_LIFT, 0)
 
     def _postings(self, term: str) -> tuple[Entries, Entries, npt.NDArray[np.uint8]]:
         postings = self._corpus.postings
@@ -87,8 +113,18 @@ class Scorer:
         hits = self._own(term)
         if not len(hits.docs):
             hits = self._corrected(word, term)
-        others = map(self._own, self._corpus.lexicon.synonyms.get(term, ()))
-        return self._with_shares(hits, others, self._corpus.weights.synonyms)
+        own, other = self._others(term)
+        weights = self._corpus.weights
+        hits = self._with_shares(hits, own, weights.synonyms)
+        return self._with_translation(hits, other, weights.translations)
+
+    def _others(self, term: str) -> tuple[list[Hits], list[Hits]]:
+        """What the synonyms of a term find: those in its own script, and its translations."""
+        synonyms = self._corpus.lexicon.synonyms.get(term, ())
+        found = [hits for hits in map(self._own, synonyms) if len(hits.docs)]
+        unbroken = is_cjk(term)
+        same = [is_cjk(hits.term) == unbroken for hits in found]
+        return list(compress(found, same)), list(compress(found, map(not_, same)))
 
     def _own(self, term: str) -> Hits:
         """Exactly this term."""
@@ -132,18 +168,35 @@ class Scorer:
                     return _both(term, left, right)
         return _nothing(term)
 
-    def _with_shares(self, hits: Hits, others: Iterable[Hits], share: float) -> Hits:
+    def _with_shares(self, hits: Hits, others: Sequence[Hits], share: float) -> Hits:
         """Every tool gets what serves it best: the word itself or a share of one of the others."""
-        found = [other for other in others if len(other.docs)]
-        if not found or not share:
+        if not others or not share:
             return hits
         impacts = np.zeros(self.size)
         impacts[hits.docs] = hits.impacts
-        for other in found:
+        for other in others:
             impacts[other.docs] = np.maximum(impacts[other.docs], share * other.impacts)
         docs = np.flatnonzero(impacts > 0)
-        best = max(hits.best, *(share * other.best for other in found))
+        best = max(hits.best, *(share * other.best for other in others))
         return Hits(hits.term, docs, impacts[docs], hits.named, best)
+
+    def _with_translation(self, hits: Hits, others: Sequence[Hits], share: float) -> Hits:
+        """A tool that has the word in the other language too, as its name often does, gets both."""
+        translated = self._with_shares(_nothing(hits.term), others, share)
+        if not len(translated.docs):
+            return hits
+        impacts = np.zeros(self.size)
+        impacts[hits.docs] = hits.impacts
+        impacts[translated.docs] += translated.impacts
+        docs = np.flatnonzero(impacts > 0)
+        return Hits(hits.term, docs, impacts[docs], hits.named, hits.best + translated.best)
+
+
+def _impact(hits: Hits, doc: int) -> float:
+    """What a word brings to one tool; 0 if it does not find it."""
+    at = int(np.searchsorted(hits.docs, doc))
+    found = at < len(hits.docs) and hits.docs[at] == doc
+    return float(hits.impacts[at]) if found else 0.0
 
 
 def _nothing(term: str) -> Hits:

@@ -16,7 +16,7 @@ from session_runtime.search.corpus import NONE, Corpus, Positions, compact, fold
 from session_runtime.search.directory import directory_text
 from session_runtime.search.keywords import KeywordRanker, Ranking
 from session_runtime.search.lru import Lru
-from session_runtime.search.query import Empty, Keywords, Select, Word, parse, spellings
+from session_runtime.search.query import Empty, Keywords, Select, parse, spellings
 from session_runtime.search.rank import Scorer
 from session_runtime.search.spelling import one_letter_apart
 from session_runtime.search.terms import analyse, normalise, runs
@@ -148,9 +148,9 @@ class SearchView:
         part of the score, ``similar`` what a synonym or a correction of the word brought.
         """
         parsed = parse(query)
-        words = parsed.words if isinstance(parsed, Keywords) else ()
+        keywords = parsed if isinstance(parsed, Keywords) else Keywords(query, ())
         return [
-            {"name": name, "score": score, "parts": self._parts(query, words, name, score)}
+            {"name": name, "score": score, "parts": self._parts(keywords, name, score)}
             for name, score in self.rank(query, limit)
         ]
 
@@ -186,15 +186,13 @@ class SearchView:
             directory_text([entries[at] for at in held_back], max_tokens),
         )
 
-    def _parts(
-        self, query: str, words: Sequence[Word], name: str, score: float
-    ) -> list[dict[str, object]]:
+    def _parts(self, keywords: Keywords, name: str, score: float) -> list[dict[str, object]]:
         layer: list[dict[str, object]] = []
         if score >= 1:
-            layer = [{"word": query, "field": "layer", "score": float(int(score))}]
+            layer = [{"word": keywords.text, "field": "layer", "score": float(int(score))}]
         if score >= NAMED_LAYER:
             return layer
-        return layer + self._keywords.evidence(words, self._corpus.positions[name])
+        return layer + self._keywords.evidence(keywords, self._corpus.positions[name])
 
     def _select(self, whole: str, names: Sequence[str]) -> Named:
         if found := self.resolve(whole):
@@ -228,7 +226,7 @@ class SearchView:
         separated = (word.text for word in keywords.words if not word.text.isalnum())
         forms = (keywords.text, *separated)
         exact = dict.fromkeys(at for form in forms for at in self._by_form(form))
-        return self._keywords.rank(keywords.words, tuple(exact))
+        return self._keywords.rank(keywords, tuple(exact))
 
     def _by_form(self, text: str) -> Positions:
         """Tools that a text names in full or in another form (last segment, camelCase, blanks)."""
