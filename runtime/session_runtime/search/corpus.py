@@ -5,7 +5,7 @@ Which of it an ask may see is decided in ``view``.
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -116,10 +116,12 @@ class Phrases:
     numbers: npt.NDArray[np.int32]
     docs: npt.NDArray[np.int32]
 
-    def of(self, number: int) -> npt.NDArray[np.int32]:
-        """The tools, visible or not, that have the phrase."""
-        first, after = np.searchsorted(self.numbers, np.array([number, number + 1], dtype=np.int32))
-        return self.docs[first:after]
+    def of(self, phrases: Sequence[int]) -> list[npt.NDArray[np.int32]]:
+        """The tools, visible or not, that have each phrase."""
+        sought = np.array(phrases, dtype=np.int32)
+        first = np.searchsorted(self.numbers, sought).tolist()
+        after = np.searchsorted(self.numbers, sought, side="right").tolist()
+        return [self.docs[low:high] for low, high in zip(first, after, strict=True)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,4 +1,4 @@
-"""Synonyms of everyday life, in groups like those of ``synonyms``: money, travel, home, food, health, play."""
+"""Synonyms of everyday life, in groups like those of ``synonyms``: money, home, food, health, play."""
 
 EVERYDAY: tuple[str, ...] = tuple(
     """

@@ -15,7 +15,7 @@ from session_runtime.search.rank import Hits, Scorer
 PHRASE = 0.1
 """What two words side by side add, as a share of what the weaker of them could bring at best."""
 
-JOINED = 0.5
+JOINED = 0.35
 """How much two neighbouring words count as one word."""
 
 
@@ -74,48 +74,57 @@ class Evidence:
 
     def parts(self, doc: int) -> list[dict[str, object]]:
         """What each word, phrase and the group brought to one tool; the sum is its share."""
-        values = [float(self._sentence(sentence)[doc]) for sentence in self.sentences]
-        sentence = self.sentences[int(np.argmax(values))] if values else ()
-        in_sentence = {term.hits.term for term in sentence}
-        factor = float(np.sqrt(self._coverage(sentence)[doc])) if sentence else 0.0
+        sentence, factor = self._best_sentence(doc)
         found = [
             (
                 term.hits.term,
                 field,
-                impact * term.weight * (1 + factor * (term.hits.term in in_sentence)),
+                impact * term.weight * (1 + factor * (term.hits.term in sentence)),
             )
             for term in self.terms
             for field, impact in self.scorer.by_field(term.hits, doc).items()
         ]
-        found += [(p.text, "phrase", p.bonus) for p in self.phrases if doc in p.docs]
-        best = self.best
-        parts: list[dict[str, object]] = [
-            {"word": word, "field": field, "score": value / best} for word, field, value in found
+        found += [
+            (phrase.text, "phrase", phrase.bonus) for phrase in self.phrases if doc in phrase.docs
         ]
         lift = float(self.scorer.lift(self._own())[doc])
-        return parts + ([{"word": "", "field": "group", "score": lift}] if lift else [])
+        found += [("", "group", lift * self.best)] if lift else []
+        return [
+            {"word": word, "field": field, "score": value / self.best}
+            for word, field, value in found
+        ]
+
+    def _best_sentence(self, doc: int) -> tuple[frozenset[str], float]:
+        """The terms of the sentence that fits a tool best, and how much of its evidence counts again."""
+        best, kept, factor = 0.0, frozenset[str](), 0.0
+        for terms in self.sentences:
+            scores, in_full = (float(array[doc]) for array in self._sums(terms))
+            if in_full > best:
+                best, factor = in_full, in_full / scores
+                kept = frozenset(term.hits.term for term in terms)
+        return kept, factor
 
     def _own(self) -> Scores:
         """The share of each tool without its group."""
         if not self.terms:
             return np.zeros(self.scorer.size)
-        scores = _sum(self.terms, self.scorer.size)
-        if len(self.sentences) == 1:
-            scores *= 1 + np.sqrt(self._coverage(self.terms))
-        else:
-            scores += np.maximum.reduce([self._sentence(terms) for terms in self.sentences])
+        scores, in_full = self._sums(self.terms)
+        if len(self.sentences) > 1:
+            in_full = np.maximum.reduce([self._sums(terms)[1] for terms in self.sentences])
+        scores += in_full
         for phrase in self.phrases:
             scores[phrase.docs] += phrase.bonus
         scores /= self.best
         return scores
 
-    def _sentence(self, terms: Sequence[Term]) -> Scores:
-        return _sum(terms, self.scorer.size) * np.sqrt(self._coverage(terms))
-
-    def _coverage(self, terms: Sequence[Term]) -> Scores:
-        """The share of a sentence that each tool has, rare words counting more."""
-        bests = [term.best for term in terms]
-        return np.minimum(_spread(terms, bests, self.scorer.size) / sum(bests), 1)
+    def _sums(self, terms: Sequence[Term]) -> tuple[Scores, Scores]:
+        """What some terms bring to each tool, and that by how much of them it has."""
+        docs, impacts, bests = _found(terms)
+        size = self.scorer.size
+        scores = np.bincount(docs, impacts, size)
+        coverage = np.bincount(docs, bests, size)
+        coverage /= sum(term.best for term in terms)
+        return scores, scores * np.sqrt(np.minimum(coverage, 1))
 
 
 def collect(
@@ -153,11 +162,8 @@ def _each_once(terms: Iterable[Term]) -> tuple[Term, ...]:
 def _joined(scorer: Scorer, sentence: Sequence[Spoken]) -> list[Term]:
     """What each two neighbouring words find as one."""
     texts = [word.text.lower() if _is_plain(word.text) else "" for word in sentence]
-    return [
-        Term(scorer.joined(left, right), JOINED)
-        for left, right in pairwise(texts)
-        if left and right
-    ]
+    found = (scorer.joined(left, right) for left, right in pairwise(texts) if left and right)
+    return [Term(hits, JOINED) for hits in found if hits is not None]
 
 
 def _is_plain(text: str) -> bool:
@@ -165,20 +171,19 @@ def _is_plain(text: str) -> bool:
 
 
 def _phrases(scorer: Scorer, sentence: Sequence[Spoken]) -> Iterator[Phrase]:
-    for left, right in pairwise(_terms(sentence)):
-        docs = scorer.side_by_side(left.hits.term, right.hits.term)
-        if len(docs) and left.hits.term != right.hits.term:
-            text = f"{left.hits.term} {right.hits.term}"
-            yield Phrase(text, docs, PHRASE * 2 * min(left.best, right.best))
+    terms = list(_terms(sentence))
+    texts = [term.hits.term for term in terms]
+    for at, docs in scorer.side_by_side(texts):
+        if texts[at] != texts[at + 1]:
+            weaker = min(terms[at].best, terms[at + 1].best)
+            yield Phrase(f"{texts[at]} {texts[at + 1]}", docs, PHRASE * 2 * weaker)
 
 
-def _sum(terms: Sequence[Term], size: int) -> Scores:
-    return _spread(terms, [term.hits.impacts * term.weight for term in terms], size)
-
-
-def _spread(terms: Sequence[Term], values: Sequence[float] | Sequence[Scores], size: int) -> Scores:
-    """The sum of what each term gives to the tools it finds."""
-    spread = np.zeros(size)
-    for term, value in zip(terms, values, strict=True):
-        spread[term.hits.docs] += value
-    return spread
+def _found(terms: Sequence[Term]) -> tuple[Docs, Scores, Scores]:
+    """The tools that some terms find, one after the other, what each brings, and could at best."""
+    counts = [len(term.hits.docs) for term in terms]
+    docs = np.concatenate([term.hits.docs for term in terms])
+    impacts = np.concatenate([term.hits.impacts for term in terms])
+    weights = np.array([term.weight for term in terms])
+    bests = np.array([term.best for term in terms])
+    return docs, impacts * np.repeat(weights, counts), np.repeat(bests, counts)

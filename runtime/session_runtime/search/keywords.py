@@ -102,7 +102,7 @@ class KeywordRanker:
         words = {word.text: self._spoken(word) for word in telling}
         sentences = [
             [words[word.text] for word in sentence if word.text in words]
-            for sentence in keywords.sentences()
+            for sentence in keywords.sentences
         ]
         return collect(self._scorer, tuple(words.values()), sentences)
 

@@ -3,7 +3,8 @@
 import html
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from session_runtime.search.terms import is_camel, is_cjk, normalise, runs
 
@@ -52,19 +53,15 @@ class Select:
 
 @dataclass(frozen=True, slots=True)
 class Keywords:
-    """Anything else: the whole ``text``, and its words, each once."""
+    """Anything else: the whole ``text``, its words, each once, and those of each of its sentences."""
 
     text: str
     words: tuple[Word, ...]
+    sentences: tuple[tuple[Word, ...], ...] = field(default=(), compare=False)
 
     def names(self) -> Iterator[str]:
         """The pieces between blanks and commas, which may be names."""
         return _names(_BETWEEN_WORDS, self.text)
-
-    def sentences(self) -> list[tuple[Word, ...]]:
-        """The words of each sentence, each once there."""
-        pieces = _SENTENCE_END.split(self.text[:MAX_QUERY_CHARS], MAX_SENTENCES)
-        return [self.words] if len(pieces) == 1 else [tuple(_words(piece)) for piece in pieces]
 
 
 Query = Empty | Select | Keywords
@@ -77,7 +74,7 @@ def parse(query: str) -> Query:
         return _select(text[found.end() :])
     if not text:
         return Empty()
-    return Keywords(text, tuple(_words(text)))
+    return _keywords(text)
 
 
 def spellings(name: str) -> tuple[str, ...]:
@@ -96,9 +93,19 @@ def _names(between: re.Pattern[str], text: str) -> Iterator[str]:
     return (piece for piece in pieces if piece)
 
 
-def _words(text: str) -> list[Word]:
-    """Each word once, those in quotes last."""
-    whole = normalise(text[:MAX_QUERY_CHARS])
+def _keywords(text: str) -> Keywords:
+    pieces = _SENTENCE_END.split(text[:MAX_QUERY_CHARS], MAX_SENTENCES)
+    sentences = tuple(tuple(_words(normalise(piece))) for piece in pieces)
+    words: dict[tuple[str, bool], Word] = {}
+    for word in chain.from_iterable(sentences):
+        key = word.text, word.required
+        if key not in words or words[key].literal:
+            words[key] = word
+    return Keywords(text, tuple(words.values()), sentences)
+
+
+def _words(whole: str) -> list[Word]:
+    """Each word of a sentence once, those in quotes last."""
     words: dict[tuple[str, bool], Word] = {}
     for plus, found in _WORD.findall(_QUOTED.sub(" ", whole)):
         required = bool(plus) and not found.isdigit()

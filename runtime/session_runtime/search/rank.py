@@ -3,10 +3,9 @@
 Which words a query has is decided in ``query``, what outranks what in ``view``.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import compress
-from operator import not_
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -82,19 +81,22 @@ class Scorer:
         fields = dict(zip(names, (itself * parts / total).tolist(), strict=True))
         return fields if itself == impact else {**fields, "similar": impact - itself}
 
-    def joined(self, left: str, right: str) -> Hits:
+    def joined(self, left: str, right: str) -> Hits | None:
         """What two neighbouring words find as one: ``key vault`` is a ``keyvault`` too."""
-        return self._own(self._corpus.lexicon.stem(left + right))
+        term = self._corpus.lexicon.stem(left + right)
+        return self._own(term) if self._held(term) else None
 
-    def side_by_side(self, left: str, right: str) -> Docs:
-        """The tools whose descriptions have two terms side by side."""
+    def side_by_side(self, terms: Sequence[str]) -> Iterator[tuple[int, Docs]]:
+        """Which of some terms, with its follower, stand so in descriptions, and of which tools."""
         lexicon = self._corpus.lexicon
-        numbers = [lexicon.numbers.get(term) for term in (left, right)]
-        hashes = [lexicon.hashes[number] for number in numbers if number is not None]
-        if len(hashes) < 2 or not all(hashes):
-            return _NO_DOCS
-        docs = self._corpus.phrases.of(phrase_number(*hashes))
-        return docs[self._visible[docs]].astype(np.int64)
+        numbers = map(lexicon.numbers.get, terms)
+        hashes = [0 if number is None else lexicon.hashes[number] for number in numbers]
+        places = [at for at, both in enumerate(pairwise(hashes)) if all(both)]
+        phrases = [phrase_number(hashes[at], hashes[at + 1]) for at in places]
+        for at, found in zip(places, self._corpus.phrases.of(phrases), strict=True):
+            docs = found[self._visible[found]]
+            if len(docs):
+                yield at, docs.astype(np.int64)
 
     def lift(self, scores: Scores) -> Scores:
         """What the best of its group adds to each tool that matches at all; nothing to the best."""
@@ -121,10 +123,15 @@ class Scorer:
     def _others(self, term: str) -> tuple[list[Hits], list[Hits]]:
         """What the synonyms of a term find: those in its own script, and its translations."""
         synonyms = self._corpus.lexicon.synonyms.get(term, ())
-        found = [hits for hits in map(self._own, synonyms) if len(hits.docs)]
-        unbroken = is_cjk(term)
-        same = [is_cjk(hits.term) == unbroken for hits in found]
-        return list(compress(found, same)), list(compress(found, map(not_, same)))
+        scripts: tuple[list[Hits], list[Hits]] = [], []
+        for synonym in filter(self._held, synonyms):
+            scripts[is_cjk(synonym) != is_cjk(term)].append(self._own(synonym))
+        return scripts
+
+    def _held(self, term: str) -> bool:
+        """Whether a visible tool holds a term."""
+        found = self._impacts.slice_of(self._corpus.lexicon.numbers.get(term))
+        return found.start < found.stop
 
     def _own(self, term: str) -> Hits:
         """Exactly this term."""
