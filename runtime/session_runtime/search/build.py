@@ -77,7 +77,7 @@ def corpus_steps(
         postings=postings,
         holders=holders,
         phrases=phrases,
-        groups=_groups(specs),
+        groups=_groups(documents),
         lengths=lengths.reshape(len(specs), len(Field)).T.copy(),
         lexicon=lexicon,
         spelling=spelling,
@@ -139,6 +139,7 @@ def _document(key: tuple[object, ...], spec: ToolSpec, lexicon: Lexicon) -> Step
         np.array(sorted(phrases), dtype=np.int64) << _TERM_SHIFT,
         tuple(lengths),
         name_forms(spec),
+        group_of(spec.name),
     )
 
 
@@ -195,10 +196,10 @@ def _side_by_side(documents: Sequence[Document]) -> Steps[Phrases]:
     return Phrases((entries >> _TERM_SHIFT).astype(np.int32), _docs(entries))
 
 
-def _groups(specs: Sequence[ToolSpec]) -> npt.NDArray[np.int64]:
+def _groups(documents: Sequence[Document]) -> npt.NDArray[np.int64]:
     numbers: dict[str, int] = {}
-    names = (group_of(spec.name) for spec in specs)
-    return np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.int64)
+    groups = [numbers.setdefault(document.group, len(numbers)) for document in documents]
+    return np.array(groups, dtype=np.int64)
 
 
 def _sorted(by_document: Sequence[npt.NDArray[np.int64]]) -> Steps[npt.NDArray[np.int64]]:

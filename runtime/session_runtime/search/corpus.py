@@ -57,6 +57,7 @@ class Document:
     phrases: npt.NDArray[np.int64]
     lengths: tuple[int, ...]
     forms: tuple[str, ...]
+    group: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +100,9 @@ class Holders:
     offsets: npt.NDArray[np.int64]
     docs: npt.NDArray[np.int32]
 
-    def of(self, word: int | None) -> npt.NDArray[np.int32]:
+    def of(self, word: int) -> npt.NDArray[np.int32]:
         """The tools, visible or not; none for a word that no tool has."""
-        if word is None or word + 1 >= len(self.offsets):
+        if word + 1 >= len(self.offsets):
             return self.docs[:0]
         return self.docs[self.offsets[word] : self.offsets[word + 1]]
 

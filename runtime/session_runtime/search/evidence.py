@@ -5,7 +5,7 @@ What one word finds is decided in ``rank``, what outranks what in ``keywords``.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import chain
 
 import numpy as np
 
@@ -119,34 +119,33 @@ class Evidence:
 
     def _sums(self, terms: Sequence[Term]) -> tuple[Scores, Scores]:
         """What some terms bring to each tool, and that by how much of them it has."""
-        docs, impacts, bests = _found(terms)
-        size = self.scorer.size
-        scores = np.bincount(docs, impacts, size)
-        coverage = np.bincount(docs, bests, size)
-        coverage /= sum(term.best for term in terms)
+        docs = np.concatenate([term.hits.docs for term in terms])
+        impacts = np.concatenate([term.hits.impacts * term.weight for term in terms])
+        bests = [term.best for term in terms]
+        covered = np.repeat(bests, [len(term.hits.docs) for term in terms])
+        scores = np.bincount(docs, impacts, self.scorer.size).astype(np.float64, copy=False)
+        coverage = np.bincount(docs, covered, self.scorer.size) / sum(bests)
         return scores, scores * np.sqrt(np.minimum(coverage, 1))
 
 
-def collect(
-    scorer: Scorer, words: Sequence[Spoken], sentences: Sequence[Sequence[Spoken]]
-) -> Evidence:
-    """The evidence of some words and the sentences they stand in; what finds nothing is left out."""
-    joined = [_joined(scorer, sentence) for sentence in sentences]
-    every = [*_terms(words), *chain.from_iterable(joined)]
-    by_sentence = (
-        _each_once((*_terms(sentence), *pairs))
-        for sentence, pairs in zip(sentences, joined, strict=True)
-    )
-    phrases = {
-        phrase.text: phrase for sentence in sentences for phrase in _phrases(scorer, sentence)
-    }
-    return Evidence(
-        scorer, _each_once(every), tuple(filter(None, by_sentence)), tuple(phrases.values())
-    )
+def collect(scorer: Scorer, sentences: Sequence[Sequence[Spoken]]) -> Evidence:
+    """The evidence of the words of some sentences; what finds nothing is left out."""
+    found = tuple(filter(None, (_each_once(_sentence(scorer, words)) for words in sentences)))
+    terms = found[0] if len(found) == 1 else _each_once(chain.from_iterable(found))
+    phrases = {phrase.text: phrase for words in sentences for phrase in _phrases(scorer, words)}
+    return Evidence(scorer, terms, found, tuple(phrases.values()))
 
 
-def _terms(words: Iterable[Spoken]) -> Iterator[Term]:
-    return chain.from_iterable(word.terms for word in words)
+def _sentence(scorer: Scorer, words: Sequence[Spoken]) -> Iterator[Term]:
+    """The terms of a sentence, and what each two neighbouring words find as one."""
+    before = ""
+    for word in words:
+        yield from word.terms
+        text = word.text.lower() if word.text.isascii() and word.text.isalpha() else ""
+        hits = scorer.joined(before, text) if before and text else None
+        if hits is not None:
+            yield Term(hits, JOINED)
+        before = text
 
 
 def _each_once(terms: Iterable[Term]) -> tuple[Term, ...]:
@@ -159,31 +158,10 @@ def _each_once(terms: Iterable[Term]) -> tuple[Term, ...]:
     return tuple(kept.values())
 
 
-def _joined(scorer: Scorer, sentence: Sequence[Spoken]) -> list[Term]:
-    """What each two neighbouring words find as one."""
-    texts = [word.text.lower() if _is_plain(word.text) else "" for word in sentence]
-    found = (scorer.joined(left, right) for left, right in pairwise(texts) if left and right)
-    return [Term(hits, JOINED) for hits in found if hits is not None]
-
-
-def _is_plain(text: str) -> bool:
-    return text.isascii() and text.isalpha()
-
-
-def _phrases(scorer: Scorer, sentence: Sequence[Spoken]) -> Iterator[Phrase]:
-    terms = list(_terms(sentence))
+def _phrases(scorer: Scorer, words: Sequence[Spoken]) -> Iterator[Phrase]:
+    terms = [term for word in words for term in word.terms]
     texts = [term.hits.term for term in terms]
     for at, docs in scorer.side_by_side(texts):
         if texts[at] != texts[at + 1]:
             weaker = min(terms[at].best, terms[at + 1].best)
             yield Phrase(f"{texts[at]} {texts[at + 1]}", docs, PHRASE * 2 * weaker)
-
-
-def _found(terms: Sequence[Term]) -> tuple[Docs, Scores, Scores]:
-    """The tools that some terms find, one after the other, what each brings, and could at best."""
-    counts = [len(term.hits.docs) for term in terms]
-    docs = np.concatenate([term.hits.docs for term in terms])
-    impacts = np.concatenate([term.hits.impacts for term in terms])
-    weights = np.array([term.weight for term in terms])
-    bests = np.array([term.best for term in terms])
-    return docs, impacts * np.repeat(weights, counts), np.repeat(bests, counts)

@@ -33,6 +33,10 @@ class Impacts:
     naming: npt.NDArray[np.bool_]
     best: Scores
 
+    def held(self, term: int | None) -> bool:
+        """Whether a visible tool holds a term."""
+        return term is not None and term < len(self.best) and bool(self.best[term] > 0)
+
     def slice_of(self, term: int | None) -> slice:
         """Where a term's tools are; empty for a term that no tool has."""
         if term is None or term >= len(self.best):

@@ -68,6 +68,10 @@ class Sought:
     named: Docs
     unbroken: bool
 
+    def terms(self, weight: float) -> tuple[Term, ...]:
+        """The evidence as terms of that weight."""
+        return tuple(Term(hits, weight) for hits in self.hits)
+
 
 class KeywordRanker:
     """Ranks one set of visible tools; the words that were sought last are kept with what they find."""
@@ -81,7 +85,7 @@ class KeywordRanker:
         words = keywords.words
         telling = telling_words(words)
         sought = [self._seek(word) for word in telling]
-        scores = self._collect(keywords, telling).scores()
+        scores = self._collect(keywords, telling, sought).scores()
         scores[scores < WEAKEST * scores.max(initial=0)] = 0
         scores[_in_all([found.named for found in sought])] += NAME_LAYER
         if len(telling) == len(words) and _misses_the_point(sought):
@@ -96,20 +100,22 @@ class KeywordRanker:
 
     def evidence(self, keywords: Keywords, position: int) -> list[dict[str, object]]:
         """What each word brought to one tool, by field, as shares of the best possible score."""
-        return self._collect(keywords, telling_words(keywords.words)).parts(position)
+        telling = telling_words(keywords.words)
+        sought = [self._seek(word) for word in telling]
+        return self._collect(keywords, telling, sought).parts(position)
 
-    def _collect(self, keywords: Keywords, telling: Sequence[Word]) -> Evidence:
-        words = {word.text: self._spoken(word) for word in telling}
+    def _collect(
+        self, keywords: Keywords, telling: Sequence[Word], sought: Sequence[Sought]
+    ) -> Evidence:
+        words = {
+            word.text: Spoken(word.text, found.terms(_weight(word)))
+            for word, found in zip(telling, sought, strict=True)
+        }
         sentences = [
             [words[word.text] for word in sentence if word.text in words]
             for sentence in keywords.sentences
         ]
-        return collect(self._scorer, tuple(words.values()), sentences)
-
-    def _spoken(self, word: Word) -> Spoken:
-        minor = word.literal or fold(word.text) in LIGHT_WORDS
-        weight = MINOR if minor and not word.required else 1.0
-        return Spoken(word.text, tuple(Term(hits, weight) for hits in self._seek(word).hits))
+        return collect(self._scorer, sentences)
 
     def _seek(self, word: Word) -> Sought:
         return self._sought.get_or_make(word.text, self._find)
@@ -152,6 +158,11 @@ class KeywordRanker:
 def telling_words(words: Sequence[Word]) -> Sequence[Word]:
     """The words that say something about a tool, or else all."""
     return [word for word in words if word.required or fold(word.text) not in STOP_WORDS] or words
+
+
+def _weight(word: Word) -> float:
+    minor = word.literal or fold(word.text) in LIGHT_WORDS
+    return MINOR if minor and not word.required else 1.0
 
 
 def _misses_the_point(sought: Sequence[Sought]) -> bool:

@@ -115,6 +115,8 @@ class Scorer:
         hits = self._own(term)
         if not len(hits.docs):
             hits = self._corrected(word, term)
+        if term not in self._corpus.lexicon.synonyms:
+            return hits
         own, other = self._others(term)
         weights = self._corpus.weights
         hits = self._with_shares(hits, own, weights.synonyms)
@@ -122,7 +124,7 @@ class Scorer:
 
     def _others(self, term: str) -> tuple[list[Hits], list[Hits]]:
         """What the synonyms of a term find: those in its own script, and its translations."""
-        synonyms = self._corpus.lexicon.synonyms.get(term, ())
+        synonyms = self._corpus.lexicon.synonyms[term]
         scripts: tuple[list[Hits], list[Hits]] = [], []
         for synonym in filter(self._held, synonyms):
             scripts[is_cjk(synonym) != is_cjk(term)].append(self._own(synonym))
@@ -130,15 +132,14 @@ class Scorer:
 
     def _held(self, term: str) -> bool:
         """Whether a visible tool holds a term."""
-        found = self._impacts.slice_of(self._corpus.lexicon.numbers.get(term))
-        return found.start < found.stop
+        return self._impacts.held(self._corpus.lexicon.numbers.get(term))
 
     def _own(self, term: str) -> Hits:
         """Exactly this term."""
         number = self._corpus.lexicon.numbers.get(term)
-        found = self._impacts.slice_of(number)
-        if number is None or found.start == found.stop:
+        if number is None or not self._impacts.held(number):
             return _nothing(term)
+        found = self._impacts.slice_of(number)
         docs = self._impacts.docs[found]
         named = docs[self._impacts.naming[found]]
         return Hits(
@@ -160,8 +161,8 @@ class Scorer:
 
     def _written(self, word: str) -> bool:
         """Whether a visible tool holds the word just as written, not another of the same stem."""
-        docs = self._corpus.holders.of(self._corpus.lexicon.words.get(word))
-        return bool(self._visible[docs].any())
+        number = self._corpus.lexicon.words.get(word)
+        return number is not None and bool(self._visible[self._corpus.holders.of(number)].any())
 
     def _glued(self, word: str, term: str) -> Hits:
         if len(word) > LONGEST_GLUED:
@@ -189,9 +190,9 @@ class Scorer:
 
     def _with_translation(self, hits: Hits, others: Sequence[Hits], share: float) -> Hits:
         """A tool that has the word in the other language too, as its name often does, gets both."""
-        translated = self._with_shares(_nothing(hits.term), others, share)
-        if not len(translated.docs):
+        if not others or not share:
             return hits
+        translated = self._with_shares(_nothing(hits.term), others, share)
         impacts = np.zeros(self.size)
         impacts[hits.docs] = hits.impacts
         impacts[translated.docs] += translated.impacts

@@ -30,9 +30,9 @@ class Spelling:
         first = np.searchsorted(self._table, keys)
         after = np.searchsorted(self._table, keys + np.uint64(1 << 32))
         found = {
-            self.words[int(entry) & 0xFFFFFFFF]
-            for low, high in zip(first.tolist(), after.tolist(), strict=True)
-            for entry in self._table[low:high]
+            self.words[entry & 0xFFFFFFFF]
+            for at in np.flatnonzero(first < after).tolist()
+            for entry in self._table[first[at] : after[at]].tolist()
         }
         return sorted(known for known in found if known != word and one_letter_apart(word, known))
 
