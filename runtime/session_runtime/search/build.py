@@ -23,11 +23,12 @@ from session_runtime.search.corpus import (
     fold,
     name_forms,
 )
+from session_runtime.search.deeds import deed_of
 from session_runtime.search.directory import Entry, tool_entry
-from session_runtime.search.fields import NAMING, Field, FieldWeights, group_of, texts
+from session_runtime.search.fields import NAMING, Field, FieldWeights, group_of, split_name, texts
 from session_runtime.search.spelling import spelling_steps
 from session_runtime.search.synonyms import GROUPS
-from session_runtime.search.terms import STOP_WORDS, Lexicon, phrase_number, runs
+from session_runtime.search.terms import STOP_WORDS, Lexicon, normalise, phrase_number, runs
 
 T = TypeVar("T")
 Steps = Generator[None, None, T]
@@ -78,6 +79,7 @@ def corpus_steps(
         holders=holders,
         phrases=phrases,
         groups=_groups(documents),
+        deeds=np.array([document.deed for document in documents], dtype=np.int8),
         lengths=lengths.reshape(len(specs), len(Field)).T.copy(),
         lexicon=lexicon,
         spelling=spelling,
@@ -140,6 +142,7 @@ def _document(key: tuple[object, ...], spec: ToolSpec, lexicon: Lexicon) -> Step
         tuple(lengths),
         name_forms(spec),
         group_of(spec.name),
+        deed_of((normalise(split_name(spec.name)[1]),)),
     )
 
 

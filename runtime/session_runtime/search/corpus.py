@@ -58,6 +58,7 @@ class Document:
     lengths: tuple[int, ...]
     forms: tuple[str, ...]
     group: str
+    deed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +132,7 @@ class Corpus:
 
     ``entries`` are the lines of the directory and ``listing`` the positions in its order,
     ``name_rank`` orders tools by name, ``lengths`` are the words of each field (rows) of each tool
-    (columns), ``groups`` the number of each tool's group.
+    (columns), ``groups`` the number of each tool's group, ``deeds`` what its name says it does.
     """
 
     names: tuple[str, ...]
@@ -144,6 +145,7 @@ class Corpus:
     holders: Holders
     phrases: Phrases
     groups: npt.NDArray[np.int64]
+    deeds: npt.NDArray[np.int8]
     lengths: npt.NDArray[np.int64]
     lexicon: Lexicon
     spelling: Spelling

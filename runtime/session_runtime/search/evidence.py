@@ -9,6 +9,7 @@ from itertools import chain
 
 import numpy as np
 
+from session_runtime.search.deeds import NO_DEED
 from session_runtime.search.impacts import Docs, Scores
 from session_runtime.search.rank import Hits, Scorer
 
@@ -17,6 +18,8 @@ PHRASE = 0.1
 
 JOINED = 0.35
 """How much two neighbouring words count as one word."""
+
+MOST_TERMS_OF_A_DEED = 12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,6 +64,7 @@ class Evidence:
     terms: tuple[Term, ...]
     sentences: tuple[tuple[Term, ...], ...]
     phrases: tuple[Phrase, ...]
+    deed: int
 
     @property
     def best(self) -> float:
@@ -87,11 +91,11 @@ class Evidence:
         found += [
             (phrase.text, "phrase", phrase.bonus) for phrase in self.phrases if doc in phrase.docs
         ]
+        best = self.best / (float(self.scorer.fit(self.deed)[doc]) if self.deed else 1)
         lift = float(self.scorer.lift(self._own())[doc])
-        found += [("", "group", lift * self.best)] if lift else []
+        found += [("", "group", lift * best)] if lift else []
         return [
-            {"word": word, "field": field, "score": value / self.best}
-            for word, field, value in found
+            {"word": word, "field": field, "score": value / best} for word, field, value in found
         ]
 
     def _best_sentence(self, doc: int) -> tuple[frozenset[str], float]:
@@ -115,7 +119,7 @@ class Evidence:
         for phrase in self.phrases:
             scores[phrase.docs] += phrase.bonus
         scores /= self.best
-        return scores
+        return scores * self.scorer.fit(self.deed) if self.deed else scores
 
     def _sums(self, terms: Sequence[Term]) -> tuple[Scores, Scores]:
         """What some terms bring to each tool, and that by how much of them it has."""
@@ -128,12 +132,16 @@ class Evidence:
         return scores, scores * np.sqrt(np.minimum(coverage, 1))
 
 
-def collect(scorer: Scorer, sentences: Sequence[Sequence[Spoken]]) -> Evidence:
-    """The evidence of the words of some sentences; what finds nothing is left out."""
+def collect(scorer: Scorer, sentences: Sequence[Sequence[Spoken]], deed: int) -> Evidence:
+    """The evidence of the words of some sentences; what finds nothing is left out.
+
+    ``deed`` is what the request is about first; one of many words may well be about several.
+    """
     found = tuple(filter(None, (_each_once(_sentence(scorer, words)) for words in sentences)))
     terms = found[0] if len(found) == 1 else _each_once(chain.from_iterable(found))
     phrases = {phrase.text: phrase for words in sentences for phrase in _phrases(scorer, words)}
-    return Evidence(scorer, terms, found, tuple(phrases.values()))
+    only = deed if len(terms) <= MOST_TERMS_OF_A_DEED else NO_DEED
+    return Evidence(scorer, terms, found, tuple(phrases.values()), only)
 
 
 def _sentence(scorer: Scorer, words: Sequence[Spoken]) -> Iterator[Term]:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from session_runtime.search.corpus import Positions, fold
+from session_runtime.search.deeds import deed_of
 from session_runtime.search.evidence import Evidence, Spoken, Term, collect
 from session_runtime.search.impacts import Docs, Scores
 from session_runtime.search.lru import Lru
@@ -115,7 +116,8 @@ class KeywordRanker:
             [words[word.text] for word in sentence if word.text in words]
             for sentence in keywords.sentences
         ]
-        return collect(self._scorer, sentences)
+        deed = deed_of(word.text for word in keywords.words)
+        return collect(self._scorer, sentences, deed)
 
     def _seek(self, word: Word) -> Sought:
         return self._sought.get_or_make(word.text, self._find)

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from session_runtime.search.corpus import Corpus
+from session_runtime.search.deeds import NO_DEED
 from session_runtime.search.fields import Field
 from session_runtime.search.impacts import Docs, Scores, cell_weights, compute_impacts
 from session_runtime.search.lru import Lru
@@ -18,6 +19,9 @@ from session_runtime.search.terms import STOP_WORDS, is_cjk, phrase_number
 
 TERMS_KEPT = 512
 SHORTEST_PIECE, LONGEST_GLUED = 3, 40
+OTHER_DEED = 0.9
+"""What is left of a score if, say, the request is to look and the tool removes."""
+
 GROUP_LIFT = 1 / 6
 """How far a tool rises to the best match of its group: who asks for one thing often needs two."""
 
@@ -97,6 +101,12 @@ class Scorer:
             docs = found[self._visible[found]]
             if len(docs):
                 yield at, docs.astype(np.int64)
+
+    def fit(self, deed: int) -> Scores:
+        """1 for each tool, less for those whose name says that they do something else."""
+        deeds = self._corpus.deeds
+        fits: Scores = np.where((deeds == NO_DEED) | (deeds == deed), 1.0, OTHER_DEED)
+        return fits
 
     def lift(self, scores: Scores) -> Scores:
         """What the best of its group adds to each tool that matches at all; nothing to the best."""

@@ -1,0 +1,30 @@
+"""What kind of deed a name or a request is about: to look, to make, to change or to remove."""
+
+from collections.abc import Iterable
+
+from session_runtime.search.terms import analyse, runs
+
+_WORDS = (
+    """
+    get list show read retrieve fetch view find search query check display describe lookup browse count
+    获取 查询 查看 查找 搜索 检索 列出 显示 读取
+    """,
+    """
+    create add new insert generate make register upload import publish post send build append start
+    invite book reserve 创建 新建 添加 新增 建立 生成 发送 预订 预定 预约
+    """,
+    """
+    update modify edit set change rename replace move configure 修改 更新 编辑 更改 设置 变更
+    """,
+    """
+    delete remove clear drop destroy cancel erase 删除 移除 清除 取消
+    """,
+)
+_DEEDS = {word: deed for deed, words in enumerate(_WORDS, 1) for word in words.split()}
+NO_DEED = 0
+
+
+def deed_of(texts: Iterable[str]) -> int:
+    """The deed of the first word that tells one: 1 to 4, or ``NO_DEED``."""
+    words = (word for text in texts for run in runs(text) for word in analyse(run).parts)
+    return next((deed for word in words if (deed := _DEEDS.get(word, NO_DEED))), NO_DEED)
