@@ -74,7 +74,7 @@ def parse(query: str) -> Query:
         return _select(text[found.end() :])
     if not text:
         return Empty()
-    return _keywords(text)
+    return _keywords(text, query)
 
 
 def spellings(name: str) -> tuple[str, ...]:
@@ -93,8 +93,9 @@ def _names(between: re.Pattern[str], text: str) -> Iterator[str]:
     return (piece for piece in pieces if piece)
 
 
-def _keywords(text: str) -> Keywords:
-    pieces = _SENTENCE_END.split(text[:MAX_QUERY_CHARS], MAX_SENTENCES)
+def _keywords(text: str, query: str) -> Keywords:
+    """The words of the query, with the quotes that stand around ``text`` in it."""
+    pieces = _SENTENCE_END.split(query.strip()[:MAX_QUERY_CHARS], MAX_SENTENCES)
     sentences = tuple(tuple(_words(normalise(piece))) for piece in pieces)
     words: dict[tuple[str, bool], Word] = {}
     for word in chain.from_iterable(sentences):
