@@ -145,7 +145,8 @@ class SearchView:
         """Like ``rank``, as ``{name, score, parts}``; the parts add up to the score.
 
         A part says how much one ``word`` brought in one ``field``. The field ``layer`` is the whole
-        part of the score, ``similar`` what a synonym or a correction of the word brought.
+        part of the score, ``similar`` what a synonym, a translation or a correction of the word
+        brought, ``phrase`` two words side by side, ``group`` the best match of the tool's group.
         """
         parsed = parse(query)
         keywords = parsed if isinstance(parsed, Keywords) else Keywords(query, ())
