@@ -1,6 +1,7 @@
 """What kind of deed a name or a request is about: to look, to make, to change or to remove."""
 
 from collections.abc import Iterable
+from itertools import chain
 
 from session_runtime.search.terms import analyse, runs
 
@@ -26,5 +27,11 @@ NO_DEED = 0
 
 def deed_of(texts: Iterable[str]) -> int:
     """The deed of the first word that tells one: 1 to 4, or ``NO_DEED``."""
-    words = (word for text in texts for run in runs(text) for word in analyse(run).parts)
+    words = chain.from_iterable(map(_words_of, texts))
     return next((deed for word in words if (deed := _DEEDS.get(word, NO_DEED))), NO_DEED)
+
+
+def _words_of(text: str) -> Iterable[str]:
+    if text.islower() and text.isalpha():
+        return (text,)
+    return (word for run in runs(text) for word in analyse(run).parts)

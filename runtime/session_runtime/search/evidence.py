@@ -6,10 +6,11 @@ What one word finds is decided in ``rank``, what outranks what in ``keywords``.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 
-from session_runtime.search.deeds import NO_DEED
+from session_runtime.search.deeds import NO_DEED, deed_of
 from session_runtime.search.impacts import Docs, Scores
 from session_runtime.search.rank import Hits, Scorer
 
@@ -22,29 +23,22 @@ JOINED = 0.35
 MOST_TERMS_OF_A_DEED = 12
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Term:
-    """What a word finds, and how much it counts in this query: 1, or less."""
+class Term(NamedTuple):
+    """What a word finds, how much it counts in this query, and more than it can bring to any tool."""
 
     hits: Hits
     weight: float
-
-    @property
-    def best(self) -> float:
-        """More than it can bring to any tool."""
-        return self.hits.best * self.weight
+    best: float
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Spoken:
+class Spoken(NamedTuple):
     """A word of the query as written, and the terms it is searched by, in their order."""
 
     text: str
     terms: tuple[Term, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Phrase:
+class Phrase(NamedTuple):
     """Two terms side by side, the tools that have them so, and what that brings."""
 
     text: str
@@ -65,11 +59,7 @@ class Evidence:
     sentences: tuple[tuple[Term, ...], ...]
     phrases: tuple[Phrase, ...]
     deed: int
-
-    @property
-    def best(self) -> float:
-        """More than any tool can get; 0 if nothing is found."""
-        return 2 * sum(term.best for term in self.terms) + sum(p.bonus for p in self.phrases)
+    best: float
 
     def scores(self) -> Scores:
         """The share of each tool."""
@@ -132,16 +122,24 @@ class Evidence:
         return scores, scores * np.sqrt(np.minimum(coverage, 1))
 
 
-def collect(scorer: Scorer, sentences: Sequence[Sequence[Spoken]], deed: int) -> Evidence:
+def weighted(hits: Hits, weight: float) -> Term:
+    """What a word finds, as a term that counts so much."""
+    return Term(hits, weight, hits.best * weight)
+
+
+def collect(
+    scorer: Scorer, sentences: Sequence[Sequence[Spoken]], texts: Iterable[str]
+) -> Evidence:
     """The evidence of the words of some sentences; what finds nothing is left out.
 
-    ``deed`` is what the request is about first; one of many words may well be about several.
+    ``texts`` are all words in their order, for the deed; a request of many may be about several.
     """
     found = tuple(filter(None, (_each_once(_sentence(scorer, words)) for words in sentences)))
     terms = found[0] if len(found) == 1 else _each_once(chain.from_iterable(found))
     phrases = {phrase.text: phrase for words in sentences for phrase in _phrases(scorer, words)}
-    only = deed if len(terms) <= MOST_TERMS_OF_A_DEED else NO_DEED
-    return Evidence(scorer, terms, found, tuple(phrases.values()), only)
+    deed = deed_of(texts) if len(terms) <= MOST_TERMS_OF_A_DEED else NO_DEED
+    best = 2 * sum(term.best for term in terms) + sum(phrase.bonus for phrase in phrases.values())
+    return Evidence(scorer, terms, found, tuple(phrases.values()), deed, best)
 
 
 def _sentence(scorer: Scorer, words: Sequence[Spoken]) -> Iterator[Term]:
@@ -152,7 +150,7 @@ def _sentence(scorer: Scorer, words: Sequence[Spoken]) -> Iterator[Term]:
         text = word.text.lower() if word.text.isascii() and word.text.isalpha() else ""
         hits = scorer.joined(before, text) if before and text else None
         if hits is not None:
-            yield Term(hits, JOINED)
+            yield weighted(hits, JOINED)
         before = text
 
 

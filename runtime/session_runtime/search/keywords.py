@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from session_runtime.search.corpus import Positions, fold
-from session_runtime.search.deeds import deed_of
-from session_runtime.search.evidence import Evidence, Spoken, Term, collect
+from session_runtime.search.evidence import Evidence, Spoken, Term, collect, weighted
 from session_runtime.search.impacts import Docs, Scores
 from session_runtime.search.lru import Lru
 from session_runtime.search.query import Keywords, Word
@@ -71,7 +70,7 @@ class Sought:
 
     def terms(self, weight: float) -> tuple[Term, ...]:
         """The evidence as terms of that weight."""
-        return tuple(Term(hits, weight) for hits in self.hits)
+        return tuple(weighted(hits, weight) for hits in self.hits)
 
 
 class KeywordRanker:
@@ -116,8 +115,7 @@ class KeywordRanker:
             [words[word.text] for word in sentence if word.text in words]
             for sentence in keywords.sentences
         ]
-        deed = deed_of(word.text for word in keywords.words)
-        return collect(self._scorer, sentences, deed)
+        return collect(self._scorer, sentences, (word.text for word in keywords.words))
 
     def _seek(self, word: Word) -> Sought:
         return self._sought.get_or_make(word.text, self._find)
