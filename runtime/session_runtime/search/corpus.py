@@ -120,9 +120,9 @@ class Phrases:
 
     def of(self, phrases: Sequence[int]) -> list[npt.NDArray[np.int32]]:
         """The tools, visible or not, that have each phrase."""
-        sought = np.array(phrases, dtype=np.int32)
-        first = np.searchsorted(self.numbers, sought).tolist()
-        after = np.searchsorted(self.numbers, sought, side="right").tolist()
+        sought = np.array([phrases, phrases], dtype=np.int32)
+        sought[1] += 1
+        first, after = np.searchsorted(self.numbers, sought).tolist()
         return [self.docs[low:high] for low, high in zip(first, after, strict=True)]
 
 

@@ -114,12 +114,16 @@ class Evidence:
     def _sums(self, terms: Sequence[Term]) -> tuple[Scores, Scores]:
         """What some terms bring to each tool, and that by how much of them it has."""
         docs = np.concatenate([term.hits.docs for term in terms])
-        impacts = np.concatenate([term.hits.impacts * term.weight for term in terms])
+        impacts = np.concatenate(list(map(_impacts, terms)))
         bests = [term.best for term in terms]
         covered = np.repeat(bests, [len(term.hits.docs) for term in terms])
         scores = np.bincount(docs, impacts, self.scorer.size).astype(np.float64, copy=False)
         coverage = np.bincount(docs, covered, self.scorer.size) / sum(bests)
         return scores, scores * np.sqrt(np.minimum(coverage, 1))
+
+
+def _impacts(term: Term) -> Scores:
+    return term.hits.impacts if term.weight == 1 else term.hits.impacts * term.weight
 
 
 def weighted(hits: Hits, weight: float) -> Term:

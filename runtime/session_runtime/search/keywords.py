@@ -59,18 +59,18 @@ class Ranking:
 class Sought:
     """What one word of a query finds among the visible tools.
 
-    ``hits`` is all evidence for it, ``docs`` the tools found, ``named`` those whose name holds the
+    ``terms`` are all evidence for it, ``docs`` the tools found, ``named`` those whose name holds the
     whole word; ``unbroken`` is text without blanks between its words.
     """
 
-    hits: tuple[Hits, ...]
+    terms: tuple[Term, ...]
     docs: Docs
     named: Docs
     unbroken: bool
 
-    def terms(self, weight: float) -> tuple[Term, ...]:
-        """The evidence as terms of that weight."""
-        return tuple(weighted(hits, weight) for hits in self.hits)
+    def as_literal(self) -> tuple[Term, ...]:
+        """The evidence if the word stands in quotes."""
+        return tuple(weighted(term.hits, MINOR) for term in self.terms)
 
 
 class KeywordRanker:
@@ -108,7 +108,7 @@ class KeywordRanker:
         self, keywords: Keywords, telling: Sequence[Word], sought: Sequence[Sought]
     ) -> Evidence:
         words = {
-            word.text: Spoken(word.text, found.terms(_weight(word)))
+            word.text: Spoken(word.text, found.as_literal() if word.literal else found.terms)
             for word, found in zip(telling, sought, strict=True)
         }
         sentences = [
@@ -134,7 +134,9 @@ class KeywordRanker:
             if len(found) == 1
             else np.unique(np.concatenate([hits.docs for hits in found]))
         )
-        return Sought(tuple(found), docs, _in_all(named), any(map(is_cjk, pieces)))
+        weight = MINOR if fold(text) in LIGHT_WORDS else 1.0
+        terms = tuple(weighted(hits, weight) for hits in found)
+        return Sought(terms, docs, _in_all(named), any(map(is_cjk, pieces)))
 
     def _find_run(self, run: str) -> tuple[list[Hits], Hits | None]:
         cut = analyse(run)
@@ -158,11 +160,6 @@ class KeywordRanker:
 def telling_words(words: Sequence[Word]) -> Sequence[Word]:
     """The words that say something about a tool, or else all."""
     return [word for word in words if word.required or fold(word.text) not in STOP_WORDS] or words
-
-
-def _weight(word: Word) -> float:
-    minor = word.literal or fold(word.text) in LIGHT_WORDS
-    return MINOR if minor and not word.required else 1.0
 
 
 def _misses_the_point(sought: Sequence[Sought]) -> bool:
