@@ -95,11 +95,10 @@ class Scorer:
         lexicon = self._corpus.lexicon
         numbers = map(lexicon.numbers.get, terms)
         hashes = [0 if number is None else lexicon.hashes[number] for number in numbers]
-        places = [at for at, both in enumerate(pairwise(hashes)) if all(both)]
+        places = [at for at, (left, right) in enumerate(pairwise(hashes)) if left and right]
         phrases = [phrase_number(hashes[at], hashes[at + 1]) for at in places]
         for at, found in zip(places, self._corpus.phrases.of(phrases), strict=True):
-            docs = found[self._visible[found]]
-            if len(docs):
+            if len(found) and len(docs := found[self._visible[found]]):
                 yield at, docs.astype(np.int64)
 
     def fit(self, deed: int) -> Scores:
