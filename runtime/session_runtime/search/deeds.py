@@ -1,7 +1,6 @@
 """What kind of deed a name or a request is about: to look, to make, to change or to remove."""
 
 from collections.abc import Iterable
-from itertools import chain
 
 from session_runtime.search.terms import analyse, runs
 
@@ -27,8 +26,11 @@ NO_DEED = 0
 
 def deed_of(texts: Iterable[str]) -> int:
     """The deed of the first word that tells one: 1 to 4, or ``NO_DEED``."""
-    words = chain.from_iterable(map(_words_of, texts))
-    return next((deed for word in words if (deed := _DEEDS.get(word, NO_DEED))), NO_DEED)
+    for text in texts:
+        for word in _words_of(text):
+            if word in _DEEDS:
+                return _DEEDS[word]
+    return NO_DEED
 
 
 def _words_of(text: str) -> Iterable[str]:

@@ -2,7 +2,7 @@
 
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
@@ -97,23 +97,29 @@ def _keywords(text: str, query: str) -> Keywords:
     """The words of the query, with the quotes that stand around ``text`` in it."""
     pieces = _SENTENCE_END.split(query.strip()[:MAX_QUERY_CHARS], MAX_SENTENCES)
     sentences = tuple(tuple(_words(normalise(piece))) for piece in pieces)
+    return Keywords(text, sentences[0] if len(sentences) == 1 else _all(sentences), sentences)
+
+
+def _all(sentences: Sequence[Sequence[Word]]) -> tuple[Word, ...]:
+    """The words of some sentences, each once; a literal is one that is so in all of them."""
     words: dict[tuple[str, bool], Word] = {}
     for word in chain.from_iterable(sentences):
         key = word.text, word.required
         if key not in words or words[key].literal:
             words[key] = word
-    return Keywords(text, tuple(words.values()), sentences)
+    return tuple(words.values())
 
 
 def _words(whole: str) -> list[Word]:
     """Each word of a sentence once, those in quotes last."""
     words: dict[tuple[str, bool], Word] = {}
-    for plus, found in _WORD.findall(_QUOTED.sub(" ", whole)):
+    plain, quotes = _QUOTED.subn(" ", whole)
+    for plus, found in _WORD.findall(plain):
         required = bool(plus) and not found.isdigit()
         if (found, required) not in words:
             for word in _split(found, required):
                 words[word.text, required] = word
-    for quoted in _QUOTED.finditer(whole):
+    for quoted in _QUOTED.finditer(whole) if quotes else ():
         for _, found in _WORD.findall(quoted.group()):
             for word in _split(found, required=False):
                 words.setdefault((word.text, False), replace(word, literal=True))
