@@ -126,10 +126,8 @@ class Scorer:
             hits = self._corrected(word, term)
         if term not in self._corpus.lexicon.synonyms:
             return hits
-        own, other = self._others(term)
-        weights = self._corpus.weights
-        hits = self._with_shares(hits, own, weights.synonyms)
-        return self._with_translation(hits, other, weights.translations)
+        synonyms, translations = self._others(term)
+        return self._with_others(hits, synonyms, translations)
 
     def _others(self, term: str) -> tuple[list[Hits], list[Hits]]:
         """What the synonyms of a term find: those in its own script, and its translations."""
@@ -185,28 +183,31 @@ class Scorer:
                     return _both(term, left, right)
         return _nothing(term)
 
-    def _with_shares(self, hits: Hits, others: Sequence[Hits], share: float) -> Hits:
-        """Every tool gets what serves it best: the word itself or a share of one of the others."""
-        if not others or not share:
+    def _with_others(
+        self, hits: Hits, synonyms: Sequence[Hits], translations: Sequence[Hits]
+    ) -> Hits:
+        """A tool gets what serves it best, the word or a share of a synonym, and of a translation too.
+
+        Many a tool has a Chinese description and an English name, so both may speak for it.
+        """
+        if not synonyms and not translations:
             return hits
-        impacts = np.zeros(self.size)
-        impacts[hits.docs] = hits.impacts
-        for other in others:
-            impacts[other.docs] = np.maximum(impacts[other.docs], share * other.impacts)
-        docs = np.flatnonzero(impacts > 0)
-        best = max(hits.best, *(share * other.best for other in others))
+        weights = self._corpus.weights
+        shares = [(hits, 1.0), *((other, weights.synonyms) for other in synonyms)]
+        impacts, best = self._best_of(shares)
+        if translations:
+            more, most = self._best_of([(other, weights.translations) for other in translations])
+            impacts += more
+            best += most
+        docs = np.flatnonzero(impacts)
         return Hits(hits.term, docs, impacts[docs], hits.named, best)
 
-    def _with_translation(self, hits: Hits, others: Sequence[Hits], share: float) -> Hits:
-        """A tool that has the word in the other language too, as its name often does, gets both."""
-        if not others or not share:
-            return hits
-        translated = self._with_shares(_nothing(hits.term), others, share)
+    def _best_of(self, shares: Sequence[tuple[Hits, float]]) -> tuple[Scores, float]:
+        """The best of some shares for each tool, and what none of them reaches."""
         impacts = np.zeros(self.size)
-        impacts[hits.docs] = hits.impacts
-        impacts[translated.docs] += translated.impacts
-        docs = np.flatnonzero(impacts > 0)
-        return Hits(hits.term, docs, impacts[docs], hits.named, hits.best + translated.best)
+        for hits, share in shares:
+            impacts[hits.docs] = np.maximum(impacts[hits.docs], share * hits.impacts)
+        return impacts, max(share * hits.best for hits, share in shares)
 
 
 def _impact(hits: Hits, doc: int) -> float:
