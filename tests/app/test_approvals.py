@@ -20,7 +20,8 @@ async def test_a_runtime_does_not_start_if_it_cannot_know_what_was_approved(tmp_
 
 async def test_without_servers_nothing_waits_and_nothing_is_kept(tmp_path: Path) -> None:
     async with opened(tmp_path, "") as runtime:
-        assert runtime.status()["approvals"] == {"waiting": [], "drifted": 0}
-        for name in ("waiting", "drifted_total"):
+        nothing = {"waiting": [], "drifted": 0, "not_kept": 0, "trouble": None}
+        assert runtime.status()["approvals"] == nothing
+        for name in ("waiting", "drifted_total", "not_kept"):
             assert f"session_runtime_tools_{name} 0\n" in runtime.metrics()
     assert not (tmp_path / ".session-runtime" / "approvals.json").exists()

@@ -9,6 +9,7 @@ import pytest
 
 from session_runtime.app.last_good import last_good
 from session_runtime.app.reader import ConfigReader
+from session_runtime.config.explain import explain
 from session_runtime.config.history import History
 from session_runtime.config.snapshot import ConfigSnapshot
 from session_runtime.errors import ConfigError
@@ -120,3 +121,23 @@ def test_what_callers_may_do_is_what_the_file_says_as_far_as_it_says_it(
     tmp_path: Path, kept: str, now: str, default: str
 ) -> None:
     assert started(tmp_path, kept, now).settings.access.default == default
+
+
+def test_what_the_entry_says_is_told_with_the_entry_and_no_line_of_the_file(tmp_path: Path) -> None:
+    secret = '[models.m]\nmodel = "m"\nbase_url = "http://h/v1"\napi_key = "SEK"\n'
+    kept = f"[ask]\nmax_tool_calls = 3\n{secret}"
+    snapshot = started(tmp_path, kept, BROKEN + secret)
+    assert [(each.source, each.line, each.key) for each in snapshot.warnings] == [
+        ("history entry 1", None, "models.m.api_key")
+    ]
+    told = {explain(snapshot, key).source for key in ("ask.max_tool_calls", "models.m.api_key")}
+    assert told == {"history entry 1"}
+
+
+def test_what_the_entry_lacks_by_now_is_told_with_the_entry(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        started(tmp_path, "[ask]\nprompt_file = 'gone.md'\n", BROKEN)
+    assert [(each.source, each.line, each.key) for each in caught.value.problems] == [
+        ("config.toml", 2, "ask.max_steps"),
+        ("history entry 1", None, "ask.prompt_file"),
+    ]

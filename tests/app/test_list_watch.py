@@ -195,11 +195,11 @@ async def test_lists_come_into_force_although_there_is_no_thread_to_keep_their_f
     def no_thread() -> None:
         raise RuntimeError("can't start new thread")
 
+    monkeypatch.setattr(approvals, "Worker", no_thread)
     async with site(tmp_path, servers("a"), a=listing(), state=True) as place:
-        monkeypatch.setattr(approvals, "Worker", no_thread)
         place.board.last("a").lists(listing("y"))
         receipt = await place.live.refresh("servers")
         await asyncio.sleep(0)
         assert (receipt.verdict, place.tools) == ("applied", ["a.y"])
         assert place.live.receipts.newest()[0] == receipt
-    assert "could not be kept, and are new after a restart: can't start new thread" in caplog.text
+    assert "would forget them: can't start new thread" in caplog.text

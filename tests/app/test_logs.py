@@ -36,12 +36,15 @@ def test_what_a_remote_server_says_that_cannot_be_read_is_not_written_in_full(
 ) -> None:
     root = logging.getLogger()
     monkeypatch.setattr(root, "handlers", [])
-    names = ("httpx2", "mcp", "mcp.client", "watchfiles")
+    names = ("httpx2", "mcp", "mcp.client", "client", "watchfiles")
     before = {name: logging.getLogger(name).level for name in names}
     level = root.level
     try:
         set_up_logging(LogSettings())
         logging.getLogger("mcp.client.streamable_http").exception("Error parsing SSE message")
+        logging.getLogger("client").warning(
+            "Failed to validate notification: notifications/message"
+        )
         logging.getLogger("session_runtime.mcp").error("the server is down")
     finally:
         root.setLevel(level)
@@ -50,6 +53,7 @@ def test_what_a_remote_server_says_that_cannot_be_read_is_not_written_in_full(
     told = capsys.readouterr().err
     assert "the server is down" in told
     assert "Error parsing" not in told
+    assert "Failed to validate" not in told
 
 
 @pytest.mark.requirement("SEC-4a")

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from session_runtime.audit.store import MOST_LEFT
 from tests.audit.logs import fault, files, numbers, store_in, verified, write
 
 
@@ -116,3 +117,48 @@ def test_an_end_of_before_folders_were_remembered_can_be_gone_on_with(tmp_path: 
     write(tmp_path, [1])
     assert b'"left"' not in (tmp_path / "audit.head").read_bytes()
     assert store_in(tmp_path).head() is not None
+
+
+@pytest.mark.requirement("RTE-13")
+def test_a_folder_that_was_left_too_long_ago_to_be_proved_is_told_and_no_fault(
+    tmp_path: Path,
+) -> None:
+    come_back_after(tmp_path, MOST_LEFT + 1)
+    report = verified(tmp_path)
+    last = tmp_path / f"other{MOST_LEFT}"
+    assert report.notes == (
+        f"records 3 to {2 * MOST_LEFT + 4} are elsewhere, the last of them in {last}; that no record before"
+        " them is missing here cannot be proved, as the log was in too many other folders since",
+    )
+    assert numbers(tmp_path) == [1, 20]
+    write(tmp_path, [10], folder=tmp_path / "other")
+    [*_, file] = files(tmp_path)
+    file.write_bytes(b"".join(file.read_bytes().splitlines(keepends=True)[:-1]))
+    write(tmp_path, [30])
+    assert fault(tmp_path).kind == "removed"
+
+
+def test_what_a_crash_left_in_a_folder_that_cannot_be_proved_is_told_too(tmp_path: Path) -> None:
+    write(tmp_path, [1])
+    [file] = files(tmp_path)
+    with file.open("ab") as more:
+        more.write(b'{"seq":3,"n')
+    come_back_after(tmp_path, MOST_LEFT + 1)
+    assert verified(tmp_path).notes[0] == f"{file.name}:3: 11 bytes that a crash left unfinished"
+    file.write_bytes(file.read_bytes() + b"\nmore than a crash leaves\n")
+    assert fault(tmp_path).kind == "edited"
+
+
+@pytest.mark.requirement("RTE-13")
+def test_as_many_folders_as_are_remembered_are_proved(tmp_path: Path) -> None:
+    come_back_after(tmp_path, MOST_LEFT)
+    assert "cannot be proved" not in verified(tmp_path).notes[0]
+
+
+def come_back_after(state: Path, folders: int) -> None:
+    """Write in the own folder, if it is empty, in so many others, and in the own one again."""
+    if not (state / "audit").exists():
+        write(state, [1])
+    for number in range(folders):
+        write(state, [10], folder=state / f"other{number}")
+    write(state, [20])

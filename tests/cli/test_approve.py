@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from session_runtime.cli import exits
-from session_runtime.registry.approvals import ApprovalFile, Seen
+from session_runtime.registry.approval_file import ApprovalFile, Observation, Seen
 from session_runtime.testing.mcp_servers.script import Script
 from tests.cli.conftest import Run
 from tests.cli.test_servers import ALONE
@@ -64,7 +64,7 @@ SHOWN = """a.wipe: tool wipe of server a
 def waiting(tmp_path: Path) -> Iterator[Daemon]:
     """A daemon whose tool ``a.wipe`` has another form than the one that was seen before it started."""
     seen = Seen("a", "wipe", "another", True, {"parameters": OLD, "output": None})
-    ApprovalFile(tmp_path / ".session-runtime").add([seen])
+    ApprovalFile(tmp_path / ".session-runtime").change({seen.key: Observation(seen)})
     text = ALONE + server("a", Script(tools=(WIPE,)))
     with control_daemon(tmp_path, text) as running:
         yield running
@@ -91,7 +91,7 @@ def test_what_waits_is_looked_at_and_approved_in_just_that_form(run: Run, waitin
 @pytest.mark.requirement("RTE-4")
 def test_a_tool_that_waits_is_shown_without_a_daemon_too(run: Run, tmp_path: Path) -> None:
     seen = Seen("a", "wipe", "another", True)
-    ApprovalFile(tmp_path / ".session-runtime").add([seen])
+    ApprovalFile(tmp_path / ".session-runtime").change({seen.key: Observation(seen)})
     (tmp_path / "config.toml").write_text(ALONE + server("a", Script(tools=(WIPE,))), "utf-8")
     lines = run("tools", "show", "a.wipe").out.splitlines()
     assert lines[:4] == [
@@ -101,3 +101,18 @@ def test_a_tool_that_waits_is_shown_without_a_daemon_too(run: Run, tmp_path: Pat
         "  {",
     ]
     assert json.loads(run("tools", "show", "a.wipe", "--json").out)["forms"][0]["before"] is None
+
+
+@pytest.mark.requirement("RTE-4")
+def test_an_approval_that_cannot_be_kept_acts_and_stands_in_the_status(
+    run: Run, waiting: Daemon, tmp_path: Path
+) -> None:
+    [form] = re.findall(r"in the form (\w+)", run("status").out)
+    file = tmp_path / ".session-runtime" / "approvals.json"
+    file.unlink()
+    file.mkdir()
+    done = run("tools", "approve", "a.wipe", "--form", form)
+    assert "approved as long as this process runs, but no longer" in done.err
+    told = run("status").out
+    assert "waits for an approval" not in told
+    assert "warning: what was seen and approved of tools cannot be kept: " in told

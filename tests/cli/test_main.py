@@ -1,5 +1,9 @@
+import importlib
+import signal
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
+import click
 import pytest
 
 from session_runtime import __version__
@@ -145,3 +149,22 @@ def test_an_argument_that_is_not_utf_8_is_refused(run: Run, arguments: tuple[str
     assert (done.code, done.out) == (exits.USAGE, "")
     assert "udcff" in done.err
     assert "is not UTF-8" in done.err
+
+
+@pytest.mark.requirement("REL-8")
+def test_a_hangup_does_not_end_a_daemon_whose_code_is_still_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before, found = signal.signal(signal.SIGHUP, signal.SIG_DFL), []
+
+    def imported(name: str) -> ModuleType:
+        found.append(signal.getsignal(signal.SIGHUP))
+        return SimpleNamespace(command=None)  # type: ignore[return-value]
+
+    monkeypatch.setattr(importlib, "import_module", imported)
+    try:
+        for name in ("status", "serve"):
+            commands.get_command(click.Context(commands), name)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert found == [signal.SIG_DFL, signal.SIG_IGN]

@@ -241,19 +241,34 @@ STEPS = "SESSION_RUNTIME__ASK__MAX_STEPS"
 
 
 @pytest.mark.requirement("CFG-3b")
-@pytest.mark.parametrize("verb", [("set", "ask.max_steps", "9"), ("unset", "ask.max_steps")])
-def test_an_edit_that_a_variable_of_the_daemon_shadows_is_refused(
-    run: Run, tmp_path: Path, verb: tuple[str, ...]
-) -> None:
+def test_a_value_that_a_variable_of_the_daemon_shadows_is_refused(run: Run, tmp_path: Path) -> None:
     text = "[ask]\nmax_steps = 3\n"
     with control_daemon(tmp_path, text, {STEPS: "6"}):
-        done = run("config", *verb)
+        done = run("config", "set", "ask.max_steps", "9")
     assert (done.code, done.out) == (exits.USAGE, "")
     assert (tmp_path / "config.toml").read_text().startswith(text)
     assert done.err == (
         f"error: ask.max_steps: no effect: shadowed by env {STEPS}; the running daemon has it: change"
         " it there, and restart it\n"
     )
+
+
+@pytest.mark.requirement("CFG-3b")
+@pytest.mark.parametrize("verb", [("unset", "ask.max_steps"), ("rollback", "1")])
+def test_what_the_daemon_shadows_is_cleaned_up_and_goes_back_with_a_warning(
+    run: Run, tmp_path: Path, verb: tuple[str, ...]
+) -> None:
+    History(tmp_path / ".session-runtime" / "history").add(
+        {"ask": {"max_tool_calls": 4}}, "d", datetime(2026, 3, 1, tzinfo=UTC)
+    )
+    text = "[ask]\nmax_steps = 3\nmax_tool_calls = 4\n"
+    with control_daemon(tmp_path, text, {STEPS: "6"}):
+        done = run("config", *verb)
+    assert (done.code, done.err) == (
+        exits.OK,
+        f"warning: ask.max_steps: no effect: shadowed by env {STEPS}\n",
+    )
+    assert "max_steps" not in (tmp_path / "config.toml").read_text()
 
 
 @pytest.mark.requirement("CFG-3b")
@@ -331,11 +346,12 @@ def test_the_last_key_is_told_by_the_file_that_is_edited(
     run: Run, config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another command takes the other key away between two looks at the file."""
-    config.write_text(KEYS)
+    keys = f"[ask]\n{KEYS}"
+    config.write_text(keys)
     works = keys_command.open_file
 
     def opened(path: Path, *, may_be_absent: bool = False) -> ConfigFile:
-        config.write_text(KEYS.partition("[http.keys.shop]")[0])
+        config.write_text(keys.partition("[http.keys.shop]")[0])
         return works(path, may_be_absent=may_be_absent)
 
     monkeypatch.setattr(keys_command, "open_file", opened)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from session_runtime.app.serve import locked
 from session_runtime.client.control import ControlClient
 from session_runtime.errors import (
     PermanentError,
@@ -39,8 +40,18 @@ def test_without_a_daemon_the_way_out_is_named(tmp_path: Path, left_behind: bool
         ControlClient(tmp_path).request("GET", "/v1/status")
     assert (refused.value.code, str(refused.value)) == (
         "daemon.not_running",
-        f"no daemon runs with runtime.state_dir {tmp_path}: start it, or name its configuration "
-        "by --config",
+        f"no daemon runs with runtime.state_dir {tmp_path}: start it, or name its configuration by"
+        " --config; if it began with another folder, name that by --state-dir",
+    )
+
+
+def test_a_daemon_whose_socket_is_gone_is_not_taken_for_none(tmp_path: Path) -> None:
+    with locked(tmp_path), pytest.raises(TransientError) as refused:
+        ControlClient(tmp_path).request("GET", "/v1/status")
+    assert (refused.value.code, str(refused.value)) == (
+        "daemon.not_running",
+        f"a daemon runs with runtime.state_dir {tmp_path}, but its control.sock there is gone or"
+        " another one by now: restart it",
     )
 
 
@@ -110,3 +121,27 @@ def test_a_socket_of_another_user_is_told_apart(
     with pytest.raises(PermanentError, match="run the command as the user of the daemon") as told:
         ControlClient(tmp_path).request("GET", "/v1/status")
     assert told.value.code == "daemon.forbidden"
+
+
+async def test_what_may_take_long_is_waited_for_by_who_says_so(tmp_path: Path) -> None:
+    asked, go_on = asyncio.Event(), asyncio.Event()
+
+    async def slow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if await reader.readline() == b"POST /slow HTTP/1.1\r\n":
+            asked.set()
+            await go_on.wait()
+            await answering("200 OK", "{}")(reader, writer)
+        else:
+            await silence(reader, writer)
+
+    server = await asyncio.start_unix_server(slow, tmp_path / SOCKET)
+    client = ControlClient(tmp_path, timeout_s=0.05)
+    async with server, asyncio.TaskGroup() as group:
+        waiting = group.create_task(
+            asyncio.to_thread(client.request, "POST", "/slow", patient=True)
+        )
+        await asked.wait()
+        with pytest.raises(TransientError, match="did not answer GET /v1/status"):
+            await asyncio.to_thread(client.request, "GET", "/v1/status")
+        go_on.set()
+    assert waiting.result() == {}

@@ -19,7 +19,10 @@ WAIT_S = 20.0
 
 @dataclass
 class NoteTaker:
-    """Builds nothing; ``gate`` holds up every preparation until it is set, ``begun`` is set once it did."""
+    """Builds nothing; ``gate`` holds up every preparation until it is set, ``begun`` is set once it did.
+
+    With ``patient`` each one waits until it is hurried, as for a server that does not answer.
+    """
 
     committed: list[ConfigSnapshot] = field(default_factory=list)
     aborted: list[ConfigSnapshot] = field(default_factory=list)
@@ -28,6 +31,7 @@ class NoteTaker:
     hurried: list[bool] = field(default_factory=list)
     prepared: int = 0
     refuses: str | None = None
+    patient: bool = False
     gate: asyncio.Event = field(default_factory=asyncio.Event)
     begun: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -47,6 +51,9 @@ class NoteTaker:
         if not self.gate.is_set():
             self.begun.set()
         await self.gate.wait()
+        if self.patient and purpose != "trial" and hurry is not None:
+            self.begun.set()
+            await hurry.wait()
         self.hurried.append(hurry is not None and hurry.is_set())
         if self.refuses is not None:
             raise ConfigError([Problem(self.refuses)])

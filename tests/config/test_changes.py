@@ -1,5 +1,7 @@
 """What differs between two readings of the configuration."""
 
+import pytest
+
 from session_runtime.config.changes import Change, changes
 from tests.config.conftest import Reader
 
@@ -50,6 +52,26 @@ def test_of_a_new_table_only_what_was_written_is_listed(read: Reader) -> None:
     assert changes(read(tool), read(server)) == (Change(key, True, None, "next ask"),)
     [default] = changes(read(f"{tool}deprecated = 'old'"), read(tool))
     assert (default.key, default.new) == ("mcp.servers.shop.tools.buy.deprecated", None)
+
+
+@pytest.mark.requirement("REL-3")
+@pytest.mark.parametrize(
+    ("table", "entries"),
+    [
+        ("models", CHAT.replace("main", "{}")),
+        (
+            "mcp.servers.shop.credentials",
+            '[mcp.servers.shop.credentials.{}]\nusers = ["*"]\nenv = {{ A = "b" }}\n',
+        ),
+    ],
+)
+def test_another_order_of_a_table_whose_order_matters_is_a_change(
+    read: Reader, table: str, entries: str
+) -> None:
+    server = '[mcp.servers.shop]\ncommand = "x"\n'
+    old, new = (read(server + "".join(map(entries.format, names))) for names in ("abc", "acb"))
+    assert changes(old, new) == (Change(table, ["a", "b", "c"], ["a", "c", "b"], "next ask"),)
+    assert old.digest != new.digest
 
 
 def test_a_rotated_secret_is_a_change_that_shows_no_secret(read: Reader) -> None:

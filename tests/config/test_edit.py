@@ -140,6 +140,21 @@ def test_what_would_be_a_bad_configuration_is_not_written(editor: Editor) -> Non
     )
 
 
+@pytest.mark.requirement("REL-2")
+@pytest.mark.parametrize("content", ["", " \n", "\ufeff"])
+def test_a_file_that_was_emptied_is_not_made_good_by_an_edit(editor: Editor, content: str) -> None:
+    editor.write(content)
+    message = refused(editor, "config.invalid", ask__max_steps=2)
+    assert message.startswith("config.toml: is empty, as a save that failed leaves it")
+    assert "config rollback NUMBER" in message
+
+
+@pytest.mark.requirement("NET-3")
+def test_a_key_in_two_spellings_is_refused(editor: Editor) -> None:
+    with pytest.raises(RequestError, match=r"ask\.max_steps is given twice, in two spellings"):
+        set_values(editor.path, {"ask.max_steps": 5, '"ask".max_steps': 6}, editor.check)
+
+
 def test_a_file_with_a_fault_may_be_mended(editor: Editor) -> None:
     editor.write("[ask]\nmax_stepz = 1\nmax_steps = 0\n")
     assert "max_stepz" in refused(editor, "config.invalid", ask__max_steps=2)
@@ -190,39 +205,6 @@ def test_what_no_file_can_say_is_refused(
         set_values(editor.path, {key: value}, editor.check)
     assert str(caught.value).startswith(message)
     assert editor.read() == TEXT
-
-
-@pytest.mark.requirement("CFG-3b")
-@pytest.mark.parametrize("value", [2, REMOVED], ids=["set", "removed"])
-@pytest.mark.parametrize(
-    ("env", "explicit", "source"),
-    [
-        ({"SESSION_RUNTIME__ASK__MAX_STEPS": "7"}, {}, "env SESSION_RUNTIME__ASK__MAX_STEPS"),
-        ({"SESSION_RUNTIME__ASK": '{"max_steps": 7}'}, {}, "env SESSION_RUNTIME__ASK"),
-        ({}, {"ask.max_steps": 7}, "explicit"),
-    ],
-)
-def test_an_edit_without_effect_is_refused_and_names_what_wins(
-    editor: Editor, value: object, env: dict[str, str], explicit: dict[str, object], source: str
-) -> None:
-    message = refused(Editor(editor.path, env, explicit), "config.shadowed", ask__max_steps=value)
-    assert message == (
-        f"ask.max_steps: no effect: shadowed by {source}; change it there, or leave it out there first"
-    )
-
-
-def test_a_key_whose_place_a_shared_variable_takes_may_be_removed(editor: Editor) -> None:
-    profile = '[models.m]\nmodel = "m"\nbase_url = "http://h/v1"\n'
-    editor.write(f'{profile}api_key = "env:M_API_KEY"\n')
-    env = {"OPENAI_API_KEY": "shared", "M_API_KEY": "own"}
-    Editor(editor.path, env).set(models__m__api_key=REMOVED)
-    assert editor.read() == profile
-
-
-def test_the_old_spelling_is_compared_with_variables_of_the_new_one(editor: Editor) -> None:
-    env = {"SESSION_RUNTIME__NOTICES__MODE": "all"}
-    values = {"easter_egg__agent_call_message_enabled": True}
-    assert "shadowed by" in refused(Editor(editor.path, env), "config.shadowed", **values)
 
 
 @pytest.mark.parametrize("mode", [0o444, 0o400])

@@ -6,6 +6,7 @@ import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -126,6 +127,14 @@ def test_a_damaged_entry_is_told_and_harms_no_other(
         history.read(2)
     assert history.add(steps(1), "d", AT).number == 3
     assert [entry.number for entry in history.entries() if entry.digest] == [3, 1]
+
+
+def test_a_folder_that_cannot_be_read_is_told(history: History, tmp_path: Path) -> None:
+    (tmp_path / "history").write_text("in its place")
+    for look in (history.entries, partial(history.read, 1), partial(history.diff, 1, 2)):
+        with pytest.raises(ConfigError) as caught:
+            look()
+        assert str(caught.value) == f"history: {tmp_path}/history cannot be read: Not a directory"
 
 
 def test_what_an_operator_put_there_is_no_entry(history: History, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from session_runtime.config.origin import MASK
 from session_runtime.config.rollback import Rollback, plan_rollback
 from session_runtime.config.snapshot import ConfigSnapshot
 from session_runtime.config.written import alike, keys_of, masked, same, with_secrets
-from session_runtime.errors import ConfigError, PermanentError, RequestError
+from session_runtime.errors import ConfigError, PermanentError, Problem, RequestError
 from tests.config.editing import Editor, go_back, swept
 from tests.config.layouts import LAYOUTS, SETTINGS, Layout, tree
 
@@ -207,12 +207,17 @@ def test_a_read_only_file_is_refused_with_where_to_change_it(back: Back, editor:
 
 
 @pytest.mark.requirement("CFG-3b")
-def test_a_key_that_a_variable_hides_is_named(tmp_path: Path, history: History) -> None:
+def test_a_key_that_a_variable_hides_goes_back_too_with_a_warning(
+    tmp_path: Path, history: History
+) -> None:
     editor = Editor(tmp_path / "config.toml", {"SESSION_RUNTIME__ASK__MAX_STEPS": "7"})
     editor.write("[ask]\nmax_steps = 1\n")
     history.add({"ask": {"max_steps": 2}}, "d", AT)
-    with pytest.raises(RequestError, match="shadowed by env SESSION_RUNTIME__ASK__MAX_STEPS"):
-        go_back(editor.path, history, 1, editor.check)
+    planned = go_back(editor.path, history, 1, editor.check)
+    assert editor.read() == "[ask]\nmax_steps = 2\n"
+    assert planned.edit.warnings == (
+        Problem("no effect: shadowed by env SESSION_RUNTIME__ASK__MAX_STEPS", key="ask.max_steps"),
+    )
 
 
 def test_a_plan_writes_nothing(editor: Editor, history: History) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from session_runtime.app.reader import ConfigReader
 from session_runtime.config import watch
-from session_runtime.config.fingerprint import counts_in_tree
+from session_runtime.config.fingerprint import concerned, counts_in_tree
 from session_runtime.config.watch import Mode, Watcher
 from tests.config.living import Live, NoteTaker, living, looked_again, results, watching
 
@@ -223,6 +223,10 @@ async def test_a_new_text_in_the_prompt_file_reaches_the_next_ask(tmp_path: Path
         ("/home/me/.tools/files/.git/index", False),
         ("/home/me/.tools/files/read/.handler.py.swp", False),
         ("/home/me/.tools/files/read/cache.db", False),
+        ("/home/me/.tools/..data", True),
+        ("/home/me/.tools/files/..data", True),
+        ("/home/me/.tools/.git/..data", False),
+        ("/home/me/.tools/..2026_11_30/files/read/handler.py", False),
         ("/home/me/.tools.d/files/read/handler.py", True),
         ("/home/me/.tools.d/files/read/.git/index", False),
         ("/home/me/.tools", True),
@@ -233,6 +237,11 @@ async def test_a_new_text_in_the_prompt_file_reaches_the_next_ask(tmp_path: Path
 def test_of_a_folder_of_tools_only_what_makes_tools_counts(path: str, counts: bool) -> None:
     trees = [Path("/home/me/.tools"), Path("/home/me/.tools.d")]
     assert counts_in_tree(path, trees) is counts
+
+
+def test_a_swapped_link_is_about_all_that_lies_beside_it() -> None:
+    paths = ["/tools/..data", "/tools/files/..data", "/tools/files/read/handler.py"]
+    assert [concerned(path) for path in paths] == ["/tools", "/tools/files", paths[-1]]
 
 
 async def test_other_files_that_are_written_beside_the_configuration_are_no_events(

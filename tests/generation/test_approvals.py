@@ -13,6 +13,7 @@ from tests.generation.sites import Site, servers, site
 from tests.mcp.links import definition, listing
 
 WIDER = {"type": "object", "properties": {"all": {"type": "boolean"}}}
+KEPT = {"not_kept": 0, "trouble": None}
 PATH = {"type": "object", "properties": {"path": {}}}
 
 
@@ -54,7 +55,7 @@ async def test_a_destructive_tool_that_changed_waits_and_the_others_go_on(tmp_pa
         ]
         [waiting] = place.generation.servers.waiting
         told = {"name": "a.wipe", "server": "a", "tool": "wipe", "digest": waiting.seen.digest}
-        assert approval(place).status() == {"waiting": [told], "drifted": 0}
+        assert approval(place).status() == {"waiting": [told], "drifted": 0, **KEPT}
 
 
 @pytest.mark.requirement("RTE-4")
@@ -167,7 +168,7 @@ async def test_another_form_of_a_harmless_tool_is_told_in_the_receipt_and_counte
         assert str(receipt.warnings[0]) == (
             "mcp.servers.a.tools: 'wipe' has other parameters or another result than when it was last seen"
         )
-        assert approval(place).status() == {"waiting": [], "drifted": 1}
+        assert approval(place).status() == {"waiting": [], "drifted": 1, **KEPT}
         assert place.tools == ["a.read", "a.wipe"]
 
 
@@ -201,3 +202,34 @@ async def test_what_does_not_come_into_force_is_not_remembered(tmp_path: Path) -
         await prepared.abort()
         await lists(place, wiping(changed=True))
         assert place.tools == ["a.read", "a.wipe"]
+
+
+@pytest.mark.requirement("RTE-9c")
+async def test_a_tool_that_was_called_destructive_in_a_form_that_waits_counts_as_that_in_all_forms(
+    tmp_path: Path,
+) -> None:
+    third = listing("read", definition("wipe", None, PATH, destructive=False))
+    async with site(tmp_path, servers("a"), a=wiping(destructive=False)) as place:
+        await lists(place, wiping(changed=True))
+        await lists(place, third)
+        assert place.tools == ["a.read"]
+        await lists(place, wiping(destructive=False))
+        assert place.tools == ["a.read", "a.wipe"]
+        assert place.generation.catalog.lookup("a.wipe").annotations.destructive
+
+
+@pytest.mark.requirement("RTE-9c")
+async def test_what_another_process_saw_or_approved_counts_for_the_next_list(
+    tmp_path: Path,
+) -> None:
+    async with (
+        site(tmp_path, servers("a"), state=True, a=wiping(destructive=False)) as daemon,
+        site(tmp_path, servers("a"), state=True, a=wiping(destructive=False)) as pipe,
+    ):
+        await lists(daemon, wiping(changed=True))
+        await approval(daemon).approve("a.wipe", digest_of(daemon), "ops")
+        third = listing("read", definition("wipe", None, PATH, destructive=False))
+        await lists(pipe, third)
+        assert pipe.tools == ["a.read"]
+        await lists(pipe, wiping(changed=True, destructive=False))
+        assert pipe.generation.catalog.lookup("a.wipe").annotations.destructive

@@ -153,9 +153,6 @@ async def test_cancelling_a_call_tells_the_server_once_and_leaves_nothing_waitin
 @pytest.mark.parametrize(
     ("code", "message", "expected"),
     [
-        (-32602, "Unknown tool: echo", "mcp.tool_not_found"),
-        (-32601, "Method not found", "mcp.tool_not_found"),
-        (-32602, "tool 'echo' not found", "mcp.tool_not_found"),
         (-32602, "text must be a string", "mcp.invalid_arguments"),
         (-32603, "division by zero", "mcp.internal"),
         (-32000, "no idea", "mcp.internal"),
@@ -171,6 +168,68 @@ async def test_errors_of_a_server_that_it_is_useless_to_repeat(
         assert (type(error), error.code) == (PermanentError, expected)
         assert "'srv'" in str(error)
         assert it.connection.health.state == "ready"
+
+
+NOT_THERE = [
+    "Unknown tool: echo",
+    "Unknown tool: 'echo'",
+    'unknown tool "echo"',
+    "No such tool: echo.",
+    "Tool echo not found",
+    "MCP error -32602: Tool echo not found",
+    "tool 'echo' not found: tool not found",
+    "Tool not found: echo",
+    "Tool `echo` does not exist",
+]
+MAY_HAVE_RUN = [
+    "Error executing tool echo: account 12 not found",
+    "Invalid arguments for tool echo: unknown field 'currency'",
+    "MCP error -32602: Tool echo: user 17 does not exist",
+    "Unknown tool: other",
+    "Unknown tool: Echo",
+    "Unknown tool: echoes",
+    "Unknown tool: echo\nso nothing was sent after the payment",
+    "tool not found",
+    "Downstream: method not found",
+    "Downstream: Unknown tool: echo",
+    "the tool echo took the money, but the account is unknown",
+]
+
+
+@pytest.mark.requirement("RTE-8")
+@pytest.mark.parametrize("message", NOT_THERE)
+@pytest.mark.parametrize("code", [-32601, -32602])
+async def test_a_tool_is_not_there_where_all_that_its_server_says_is_that(
+    code: int, message: str
+) -> None:
+    assert (await error_of(Fault("error", message, code=code))).code == "mcp.tool_not_found"
+
+
+@pytest.mark.requirement("RTE-8")
+@pytest.mark.parametrize("message", ["Method not found", "method not found: tools/call"])
+async def test_a_server_without_the_method_runs_no_tool(message: str) -> None:
+    assert (await error_of(Fault("error", message, code=-32601))).code == "mcp.tool_not_found"
+    told = await error_of(Fault("error", message, code=-32602))
+    assert told.code == "mcp.invalid_arguments"
+
+
+@pytest.mark.requirement("RTE-8")
+@pytest.mark.parametrize("message", MAY_HAVE_RUN)
+@pytest.mark.parametrize(
+    ("code", "expected"), [(-32601, "mcp.internal"), (-32602, "mcp.invalid_arguments")]
+)
+async def test_a_tool_may_have_run_whose_server_says_anything_else_of_something_missing(
+    code: int, expected: str, message: str
+) -> None:
+    assert (await error_of(Fault("error", message, code=code))).code == expected
+    words = {"content": [{"type": "text", "text": message}], "isError": True}
+    assert type(await error_of(words)) is ToolError
+
+
+async def test_a_tool_with_letters_that_mean_something_in_patterns_is_named_by_them() -> None:
+    fault = Fault("error", "Unknown tool: a.b", code=-32602)
+    assert (await error_of(fault, "a.b")).code == "mcp.tool_not_found"
+    assert (await error_of(fault, "a?b")).code == "mcp.invalid_arguments"
 
 
 @pytest.mark.requirement("RTE-8")
@@ -203,10 +262,14 @@ async def test_the_error_of_a_tool_is_its_own_words() -> None:
             await it.call("echo")
 
 
-async def test_an_unknown_tool_that_is_told_as_the_error_of_a_tool_is_not_found() -> None:
-    words = {"type": "text", "text": "Unknown tool: echo"}
-    async with kept(answering({"content": [words], "isError": True})) as it:
-        assert (await refused(it)).code == "mcp.tool_not_found"
+@pytest.mark.requirement("RTE-8")
+@pytest.mark.parametrize("message", NOT_THERE)
+async def test_an_unknown_tool_that_is_told_as_the_error_of_a_tool_is_not_found(
+    message: str,
+) -> None:
+    words = {"type": "text", "text": message}
+    told = await error_of({"content": [words], "isError": True})
+    assert (told.code, message in str(told)) == ("mcp.tool_not_found", True)
 
 
 @pytest.mark.requirement("RTE-8")
@@ -273,6 +336,13 @@ async def test_a_tool_that_has_begun_may_say_that_it_knows_no_tool() -> None:
     words = {"content": [{"type": "text", "text": "Unknown tool: echo"}], "isError": True}
     with pytest.raises(ToolError, match=r"^Unknown tool: echo$"):
         await call_tool(Rounds([begun, words]), "srv", "echo", {}, "k", no_progress, Shown())
+
+
+async def error_of(step: Json | Fault, tool: str = "echo") -> SessionRuntimeError:
+    """What the caller of a tool gets whose server answers with this."""
+    with pytest.raises(SessionRuntimeError) as caught:
+        await call_tool(Rounds([step]), "srv", tool, {}, "k", no_progress, Shown())
+    return caught.value
 
 
 @dataclass

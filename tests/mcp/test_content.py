@@ -1,5 +1,6 @@
 """What a remote tool returns becomes what a handler could return."""
 
+import json
 from base64 import b64encode
 from typing import Any
 
@@ -9,8 +10,9 @@ from session_runtime.errors import ToolError
 from session_runtime.handler import Image
 from session_runtime.mcp import content as module
 from session_runtime.mcp.content import value_of
+from session_runtime.registry.invoke.output import Parts
 
-PNG = b"\x89PNG\r\n\x1a\nrest"
+PNG = b"\x89PNG\r\n\x1a\nrest\xff\xfe\xfb!"
 ENCODED = b64encode(PNG).decode()
 IMAGE = {"type": "image", "data": ENCODED, "mimeType": "image/png"}
 
@@ -92,7 +94,7 @@ async def test_an_error_stays_an_error_with_as_much_of_its_words_as_anybody_read
         {},
         {"content": "text"},
         {"content": [3]},
-        {"content": [{"type": "text"}]},
+        {"content": [{"type": "text"}, 3]},
         {"content": [{"type": "image", "data": "???"}]},
         {"content": [{"type": "resource", "resource": []}]},
         {"content": [None] * (module.MAX_PARTS + 1)},
@@ -101,6 +103,81 @@ async def test_an_error_stays_an_error_with_as_much_of_its_words_as_anybody_read
 async def test_what_cannot_be_read_is_told(result: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"it has|of its content|in its content"):
         await value_of(result)
+
+
+@pytest.mark.requirement("RTE-10")
+@pytest.mark.parametrize(
+    ("bad", "described"),
+    [
+        ({"type": "text", "text": None}, {"type": "text", "why": "it has no text"}),
+        ({"type": "image", "data": "???"}, {"type": "image", "why": "it is no base64"}),
+        ({"type": "audio"}, {"type": "audio", "why": "it has no data"}),
+        ({"type": "resource"}, {"type": "resource", "why": "its resource is no object"}),
+        (
+            {"type": "resource", "resource": {"uri": "a:b", "blob": "?"}},
+            {"type": "resource", "why": "it is no base64"},
+        ),
+        (None, {"type": None, "why": "it is a NoneType"}),
+    ],
+)
+async def test_a_part_that_cannot_be_read_is_described_alone(bad: object, described: Any) -> None:
+    expected = ["the answer is 42", {"kind": "unusable", **described}]
+    assert await value(text("the answer is 42"), bad) == expected
+    beside = await value(bad, text("n is 1"), structuredContent={"n": 1})
+    is_text = described["type"] == "text"
+    assert beside == ({"n": 1} if is_text else [{"n": 1}, {"kind": "unusable", **described}])
+
+
+@pytest.mark.requirement("RTE-10")
+@pytest.mark.parametrize(
+    "data",
+    [
+        "\r\n".join(ENCODED[at : at + 4] for at in range(0, len(ENCODED), 4)),
+        ENCODED.rstrip("="),
+        ENCODED.replace("+", "-").replace("/", "_"),
+    ],
+)
+async def test_base64_is_read_with_line_ends_without_padding_and_for_addresses(data: str) -> None:
+    assert await value({**IMAGE, "data": data}) == Image(PNG, "image/png")
+
+
+@pytest.mark.requirement("RTE-10")
+async def test_what_structured_data_does_not_say_stands_beside_it() -> None:
+    link = {"type": "resource_link", "uri": "https://a.invalid/r"}
+    described = {"kind": "image", "media_type": "image/png", "bytes": len(PNG)}
+    reference = {"kind": "link", "uri": "https://a.invalid/r"}
+    beside = await value(text('{"n": 1}'), IMAGE, link, structuredContent={"n": 1})
+    assert beside == [{"n": 1}, described, reference]
+    assert isinstance(beside, Parts)
+    assert beside.data == {"n": 1}
+    for nothing in ({}, []):
+        alone = await value(text("the answer is 42"), structuredContent=nothing)
+        assert alone == [nothing, "the answer is 42"]
+        assert await value(text(""), structuredContent=nothing) == nothing
+        assert await value(text(json.dumps(nothing)), structuredContent=nothing) == nothing
+
+
+@pytest.mark.requirement("RTE-10")
+@pytest.mark.parametrize(
+    ("result", "reason"),
+    [
+        ({"structuredContent": {"error": "quota exceeded"}}, '{"error":"quota exceeded"}'),
+        ({"structuredContent": ["quota"], "content": [text(" ")]}, '["quota"]'),
+        (
+            {"content": [{"type": "resource", "resource": {"uri": "a:b", "text": "no quota"}}]},
+            "no quota",
+        ),
+        ({"content": "no quota"}, "no quota"),
+        ({}, "the tool failed and did not say why"),
+        ({"structuredContent": {"n": "x" * 20_000}}, '{"n":"' + "x" * 7_994),
+    ],
+)
+async def test_an_error_keeps_its_reason_wherever_it_stands(
+    result: dict[str, Any], reason: str
+) -> None:
+    with pytest.raises(ToolError) as caught:
+        await value_of({"content": [], **result, "isError": True})
+    assert str(caught.value) == reason
 
 
 async def test_a_large_result_is_read_aside(monkeypatch: pytest.MonkeyPatch) -> None:

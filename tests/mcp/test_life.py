@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from session_runtime.errors import PermanentError
-from session_runtime.mcp import tap
+from session_runtime.mcp import unasked
 from session_runtime.mcp.connection import Edges
 from session_runtime.testing.mcp_servers.script import Script
 from tests.mcp.peer import (
@@ -154,7 +154,7 @@ async def test_attempts_to_list_anew_grow_rarer_until_one_succeeds_and_then_begi
 async def test_a_server_that_says_too_much_unasked_is_not_listened_to_any_longer(
     clock: Clock, monkeypatch: pytest.MonkeyPatch, noise: Json
 ) -> None:
-    monkeypatch.setattr(tap, "MOST_UNASKED_AT_ONCE", 50)
+    monkeypatch.setattr(unasked, "MOST_AT_ONCE", 50)
     peer = Peer()
     async with kept(peer, heartbeat_s=0) as it:
         for _ in range(3):
@@ -312,6 +312,51 @@ async def test_a_server_that_said_nothing_during_a_call_until_that_was_given_up_
             await asyncio.wait((call,))
             await turns()
             assert ("ping" in peer.methods()) is (asked and number == 1), "not while it is busy"
+
+
+@pytest.mark.requirement("RTE-6")
+@pytest.mark.parametrize(
+    "noise",
+    [
+        {"method": "notifications/message", "params": {"level": "info", "data": "x"}},
+        {"id": 7_000, "method": "ping"},
+    ],
+)
+async def test_a_server_that_hangs_but_talks_is_asked_for_a_sign_of_life(
+    clock: Clock, noise: Json
+) -> None:
+    peer = Peer()
+    async with kept(peer, heartbeat_s=10.0, refresh_ttl_s=0, connect_timeout_s=5.0) as it:
+        peer.answers["ping"] = None
+        for _ in range(4):
+            clock.advance(2.6)
+            await peer.say(noise)
+            await turns()
+        await peer.got("ping")
+        clock.advance(5.1)
+        await it.is_in("down")
+        assert "it showed no life for 5 s" in it.connection.health.error
+
+
+@pytest.mark.requirement("RTE-6")
+@pytest.mark.parametrize(("told", "asked"), [(False, True), (True, False)])
+async def test_a_call_that_was_given_up_in_silence_makes_the_server_suspect_whatever_else_it_said(
+    clock: Clock, told: bool, asked: bool
+) -> None:
+    peer = Peer(answers={"tools/call": never})
+    async with kept(peer, heartbeat_s=0, refresh_ttl_s=0, idle_timeout_s=5.0) as it:
+        call = asyncio.create_task(it.call("echo"))
+        message = await peer.got("tools/call")
+        clock.advance(3)
+        token = message["params"]["_meta"]["progressToken"] if told else "another"
+        params = {"progressToken": token, "progress": 1}
+        await peer.say({"method": "notifications/progress", "params": params})
+        await turns()
+        clock.advance(3)
+        call.cancel()
+        await asyncio.wait((call,))
+        await turns()
+        assert ("ping" in peer.methods()) is asked
 
 
 async def test_whoever_waits_for_a_list_is_let_go_when_the_connection_ends() -> None:

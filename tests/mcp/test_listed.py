@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from session_runtime.mcp.base import Definition
 from session_runtime.mcp.listed import read_definition, refusal
+from session_runtime.mcp.stderr_log import Shown
 from session_runtime.registry.catalog import Quarantined
 from session_runtime.registry.schema import compile_schema
 from tests.mcp.peer import tool
@@ -104,12 +105,12 @@ def test_a_long_name_is_refused_and_shown_short() -> None:
     raw = {**tool("t"), "name": "n" * 100_000}
     reason = why_not(raw)
     assert "at most 128 are allowed" in reason
-    told = refusal(raw, 3, "srv", reason)
+    told = refusal(raw, 3, "srv", reason, Shown())
     assert len(told.name) <= 129
 
 
 def test_a_refused_tool_without_a_name_is_told_by_its_number() -> None:
-    assert refusal({}, 3, "srv", "why\x1b[2J not") == Quarantined(
+    assert refusal({}, 3, "srv", "why\x1b[2J not", Shown()) == Quarantined(
         "(number 3)", "srv", r"why\x1b[2J not"
     )
 
@@ -154,5 +155,5 @@ def test_whatever_a_server_sends_is_a_definition_or_has_a_reason(raw: object) ->
     try:
         told = json.dumps(read_definition(raw).definition.parameters)
     except ValueError as error:
-        told = refusal(raw, 1, "srv", str(error)).reason
+        told = refusal(raw, 1, "srv", str(error), Shown()).reason
     assert told

@@ -8,9 +8,10 @@ import pytest
 from session_runtime.config.mcp import McpServer
 from session_runtime.errors import ToolError
 from session_runtime.mcp.content import value_of
+from session_runtime.mcp.listed import MAX_DESCRIPTION_CHARS, read_definition
 from session_runtime.mcp.masking import kept_from_results, secrets_of
 from session_runtime.mcp.stderr_log import Shown
-from tests.mcp.peer import Json, Peer, kept
+from tests.mcp.peer import Answer, Json, Peer, kept, tool
 
 pytestmark = pytest.mark.requirement("RTE-6")
 
@@ -56,6 +57,8 @@ def shown(settings: dict[str, Any], text: str) -> str:
             "k3y-1",
         ),
         ({**COMMAND, "args": ("--api-key=k3y-1",)}, "k3y-1"),
+        ({**COMMAND, "args": ("-H", "Authorization: Bearer k3y-1")}, "k3y-1"),
+        ({**COMMAND, "args": ('{"token": "k3y-1"}',)}, "k3y-1"),
         ({"url": "http://h.test/x?key=QRS-99"}, "QRS-99"),
         ({"url": "http://h.test/x?profile=of-somebody-1"}, "of-somebody-1"),
         ({"url": "http://h.test/s/0a1b2c3d4e5f6a7b8c9d/mcp"}, "0a1b2c3d4e5f6a7b8c9d"),
@@ -114,6 +117,77 @@ async def test_what_is_certainly_a_secret_is_masked_in_results_and_nothing_else(
     result: dict[str, Any], value: object
 ) -> None:
     assert await value_of(result, kept_from_results(McpServer.model_validate(SETTINGS))) == value
+
+
+TOKEN = "t0ken-t0ken"
+LONG = "k-" + "0123456789" * 90
+
+
+@pytest.mark.requirement("RTE-5")
+@pytest.mark.requirement("CFG-4")
+async def test_what_a_server_lists_holds_no_secret_of_its_own(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    keep = {"type": "string", "default": TOKEN, "enum": [TOKEN, "eu-central-1"], TOKEN: 1}
+    schema = {"type": "object", "properties": {"dsn": keep}}
+    tools = [
+        tool("query", description=f"Asks postgres://u:{TOKEN}@h/db", inputSchema=schema),
+        tool("titled", description=None, title=f"For {TOKEN}", outputSchema=schema),
+        tool(f"of_{TOKEN}", description=None),
+        tool("odd", inputSchema={"type": LONG}),
+        tool("far", inputSchema={"type": "object", "$ref": f"http://h/{LONG}"}),
+        {"name": f"x {TOKEN} {LONG}", "inputSchema": None},
+    ]
+    peer = Peer(tools=tools, answers={"tools/list": circling(tools)})
+    async with kept(peer, env={**SETTINGS["env"], "LONG_TOKEN": LONG}) as it:
+        listing = it.connection.listing
+    assert listing is not None
+    told = f"{listing} {caplog.text}"
+    assert not any(part in told for part in (TOKEN, LONG[:20]))
+    masked_schema = {
+        "type": "object",
+        "properties": {
+            "dsn": {"type": "string", "default": "***", "enum": ["***", "eu-central-1"], "***": 1}
+        },
+    }
+    query, titled = listing.tools
+    assert (query.description, query.parameters) == ("Asks postgres://u:***@h/db", masked_schema)
+    assert (titled.description, titled.output) == ("For ***", masked_schema)
+    assert [(each.name, each.reason) for each in listing.refused] == [
+        ("of_***", "its name holds a secret that the server is given"),
+        ("odd", 'inputSchema: must have "type": "object", got "***"'),
+        ("far", listing.refused[2].reason),
+        ("x *** ***", "its name holds a secret that the server is given"),
+        ("(further pages)", "the server gave the cursor '***' twice: no more pages are read"),
+    ]
+
+
+def circling(tools: list[Json]) -> Answer:
+    """A server that repeats one page, whose cursor holds a secret."""
+
+    async def page(message: Json) -> Json:
+        first = "cursor" not in (message.get("params") or {})
+        return {"tools": tools if first else [], "nextCursor": TOKEN}
+
+    return page
+
+
+@pytest.mark.requirement("CFG-4")
+def test_a_secret_at_the_end_of_what_is_kept_of_a_description_is_not_kept_in_part() -> None:
+    for before in range(MAX_DESCRIPTION_CHARS - len(LONG) - 2, MAX_DESCRIPTION_CHARS + 1):
+        raw = tool("t", description="x" * before + LONG + LONG + "y" * 100)
+        kept = read_definition(raw, (LONG,)).definition.description
+        assert "k-" not in kept
+        assert len(kept) <= MAX_DESCRIPTION_CHARS
+
+
+@pytest.mark.requirement("RTE-4")
+def test_another_secret_makes_no_other_tool() -> None:
+    definitions = [
+        read_definition(tool("t", description=f"For {secret}."), (secret,)).definition
+        for secret in ("first-secret", "second-secret-1")
+    ]
+    assert definitions[0] == definitions[1]
 
 
 @pytest.mark.requirement("RTE-10")

@@ -54,8 +54,9 @@ def spec_of(source: McpSource, name: str) -> ToolSpec:
     return next(spec for spec in source.specs if spec.name == name)
 
 
-def ids(source: McpSource, name: str, identity: Identity) -> list[str]:
-    return [route.id for route in source.routes(spec_of(source, name), identity)]
+def reached(source: McpSource, name: str, identity: Identity) -> list[str]:
+    """The sessions that a caller's calls may take, the best first."""
+    return [route.reaches for route in source.routes(spec_of(source, name), identity)]
 
 
 async def call(source: McpSource, name: str, identity: Identity = BOSS, at: int = 0) -> object:
@@ -75,12 +76,12 @@ async def test_a_caller_has_the_session_of_the_first_credential_about_it_or_else
     )
     (source,) = place.sources()
     both = Identity("ann", frozenset({"boss"}), "ops")
-    assert ids(source, "a.x", BOSS) == ["mcp:a/boss"]
-    assert ids(source, "a.x", STAFF) == ["mcp:a"]
-    assert ids(source, "a.x", both) == ["mcp:a/boss"]
-    assert ids(source, "a.y", BOSS) == ["mcp:a/boss"]
-    assert ids(source, "a.y", STAFF) == []
-    assert ids(source, "a.z", both) == []
+    assert reached(source, "a.x", BOSS) == ["a/boss"]
+    assert reached(source, "a.x", STAFF) == ["a/"]
+    assert reached(source, "a.x", both) == ["a/boss"]
+    assert reached(source, "a.y", BOSS) == ["a/boss"]
+    assert reached(source, "a.y", STAFF) == []
+    assert reached(source, "a.z", both) == []
     assert await call(source, "a.x") == {"tool": "x", "arguments": {"q": 1}, "key": "ask:call"}
 
 
@@ -91,7 +92,7 @@ async def test_where_only_credentials_count_others_are_offered_nothing() -> None
     place.add("a", {"boss": listing("x")}, credentials=credentials, credentials_only=True)
     (source,) = place.sources()
     compiled = compile_policy(AccessSettings(), {}, source.specs, [source])
-    assert ids(source, "a.x", STAFF) == []
+    assert reached(source, "a.x", STAFF) == []
     assert compiled.mask(STAFF) == 0
     assert (
         compiled.why(STAFF, "a.x") == "denied: mcp:a has no session for this caller that lists it"
@@ -111,10 +112,25 @@ async def test_equal_servers_stand_in_for_each_other_in_the_order_of_their_prior
     (source,) = place.sources()
     best, other = source.routes(spec_of(source, "db.x"), BOSS)
     assert (best.id, other.id) == ("mcp:first", "mcp:second")
-    assert (best.limits, other.limits) == (Limits(16, 0, 5, 30.0), Limits(2, 9, 5, 30.0))
+    assert best.limits == Limits(16, 0, 5, 30.0)
+    assert other.limits == Limits(2, 9, 5, 30.0)
     assert best.obstacle() is None
     place.link("first").fails()
     assert best.obstacle() == "the server 'first' is temporarily unavailable"
+
+
+@pytest.mark.requirement("RTE-6")
+async def test_all_callers_of_a_server_share_what_it_bears_and_each_connection_has_its_own_failures() -> (
+    None
+):
+    place = Place()
+    credentials = {"boss": {"roles": ("boss",)}}
+    place.add("a", {"": listing("x"), "boss": listing("x")}, credentials=credentials)
+    (source,) = place.sources()
+    own, boss = (source.routes(spec_of(source, "a.x"), each)[0] for each in (STAFF, BOSS))
+    assert (own.id, boss.id) == ("mcp:a", "mcp:a")
+    assert own.limits == boss.limits == Limits(16, 0, 5, 30.0)
+    assert (own.reaches, boss.reaches) == ("a/", "a/boss")
 
 
 async def test_the_runtime_fills_in_the_argument_by_which_a_server_knows_a_call_again() -> None:
@@ -132,19 +148,19 @@ async def test_the_runtime_fills_in_the_argument_by_which_a_server_knows_a_call_
 
 @pytest.mark.requirement("RTE-2")
 @pytest.mark.parametrize(
-    ("key", "stated", "reached"),
+    ("key", "stated", "session"),
     [
-        ({}, Identity("ann", frozenset({"boss"})), "mcp:a"),
-        ({"roles": ("boss",)}, Identity("ann", frozenset({"boss"})), "mcp:a/boss"),
-        ({"roles": ("boss",)}, Identity("ann"), "mcp:a"),
-        ({}, Identity("ann", channel="ops"), "mcp:a"),
-        ({"channel": "ops"}, Identity("ann", channel="ops"), "mcp:a/ops"),
-        ({"channel": "web"}, Identity("ann", channel="ops"), "mcp:a"),
-        ({}, Identity("eve"), "mcp:a/eve"),
+        ({}, Identity("ann", frozenset({"boss"})), "a/"),
+        ({"roles": ("boss",)}, Identity("ann", frozenset({"boss"})), "a/boss"),
+        ({"roles": ("boss",)}, Identity("ann"), "a/"),
+        ({}, Identity("ann", channel="ops"), "a/"),
+        ({"channel": "ops"}, Identity("ann", channel="ops"), "a/ops"),
+        ({"channel": "web"}, Identity("ann", channel="ops"), "a/"),
+        ({}, Identity("eve"), "a/eve"),
     ],
 )
 async def test_roles_and_channel_of_a_request_count_as_far_as_the_key_has_them_and_users_by_act_for(
-    key: dict[str, Any], stated: Identity, reached: str
+    key: dict[str, Any], stated: Identity, session: str
 ) -> None:
     place = Place()
     about = {
@@ -155,7 +171,7 @@ async def test_roles_and_channel_of_a_request_count_as_far_as_the_key_has_them_a
     place.add("a", {name: listing("x") for name in ("", *about)}, credentials=about)
     (source,) = place.sources()
     principal = owner_of("bot", HttpKey(hash=hash_of("sr_test"), act_for=("*",), **key))
-    assert ids(source, "a.x", routed_as(principal, acting_for(principal, stated))) == [reached]
+    assert reached(source, "a.x", routed_as(principal, acting_for(principal, stated))) == [session]
 
 
 class Forgetful:
@@ -263,10 +279,10 @@ async def test_nobody_sees_a_tool_or_reaches_a_session_that_no_rule_and_no_key_g
     assert mask & ~without.permitted(principal, identity) == 0
     allowed = {name for name, each in credentials.items() if may_have(each, principal, identity)}
     for position, spec in enumerate(source.specs):
-        routes = [route.id for route in source.routes(spec, routed_as(principal, identity))]
-        reached = {route.removeprefix("mcp:s").removeprefix("/") for route in routes}
-        assert reached <= (allowed or (set() if only else {""}))
-        assert len(reached) <= 1
+        routes = source.routes(spec, routed_as(principal, identity))
+        taken = {route.reaches.removeprefix("s/") for route in routes}
+        assert taken <= (allowed or (set() if only else {""}))
+        assert len(taken) <= 1
         if mask >> position & 1:
-            assert reached
-            assert spec.name in {"s.common", *(f"s.of_{name or 'all'}" for name in reached)}
+            assert taken
+            assert spec.name in {"s.common", *(f"s.of_{name or 'all'}" for name in taken)}

@@ -5,11 +5,18 @@ import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
+import pytest
+
+from session_runtime.config.mcp import McpServer
+from session_runtime.errors import SessionRuntimeError, TransientError
+from session_runtime.mcp.connection import Edges
 from session_runtime.testing.replies import Pace, RawReply
 from session_runtime.testing.server import Connection as Wire
 from session_runtime.testing.server import HttpRequest
-from tests.mcp.peer import Json, Peer
+from tests.mcp.peer import Json, Kept, Peer, started
 
 EVENTS = {"content-type": "text/event-stream"}
 PLAIN = {"content-type": "application/json"}
@@ -20,7 +27,8 @@ class Web:
     """Serves ``peer`` at ``url``; ``replies`` are given for a message's method instead of its answer.
 
     With a ``session``, requests must name it, as a server of the handshake wants; another one is made by
-    ``initialize``. ``events`` are streams instead of plain answers.
+    ``initialize``. ``events`` are streams instead of plain answers. Requests of a session that it does not
+    know get ``unknown``, and those whose path is not ``moved_to`` are sent there.
     """
 
     peer: Peer
@@ -28,6 +36,8 @@ class Web:
     events: bool = False
     replies: dict[str, RawReply] = field(default_factory=dict)
     requests: list[HttpRequest] = field(default_factory=list)
+    unknown: RawReply | None = None
+    moved_to: str = ""
     url: str = ""
     wires: set[Wire] = field(default_factory=set)
     _sessions: int = 0
@@ -41,6 +51,8 @@ class Web:
 
     async def answer(self, request: HttpRequest) -> RawReply:
         self.requests.append(request)
+        if self.moved_to and request.path != self.moved_to:
+            return reply(307, {"moved": True}, {"location": self.moved_to})
         if request.method != "POST":
             return self.replies.get(request.method, reply(405 if request.method == "GET" else 200))
         message = json.loads(request.body)
@@ -54,7 +66,9 @@ class Web:
             self.session = headers["mcp-session-id"] = f"session-{self._sessions}"
         elif self.session is not None and method != "server/discover":
             if request.headers.get("mcp-session-id") != self.session:
-                return reply(404, {"error": {"code": -32600, "message": "Session not found"}})
+                return self.unknown or reply(
+                    404, {"error": {"code": -32600, "message": "Session not found"}}
+                )
         self.peer.hear(message)
         if "id" not in message:
             return reply(202)
@@ -96,3 +110,23 @@ async def served(web: Web) -> AsyncIterator[Web]:
         for wire in list(web.wires):
             await wire.abort()
         await server.wait_closed()
+
+
+@asynccontextmanager
+async def reached(web: Web, **settings: Any) -> AsyncIterator[Kept]:
+    """A connection to what is served."""
+    async with served(web):
+        server = McpServer(url=web.url, **settings)
+        edges = Edges(jitter=lambda: 0.01)
+        async with started(server, Path(), edges) as it:
+            yield it
+
+
+async def refused(it: Kept) -> SessionRuntimeError:
+    with pytest.raises(SessionRuntimeError) as caught:
+        await it.call("echo")
+    return caught.value
+
+
+def outcome(error: SessionRuntimeError) -> tuple[str, bool | None]:
+    return error.code, error.may_have_run if isinstance(error, TransientError) else None

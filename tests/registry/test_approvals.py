@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from session_runtime.errors import StartError, TransientError
+from session_runtime.registry import approval_file
 from session_runtime.registry import approvals as module
+from session_runtime.registry.approval_file import ApprovalFile, Seen
 from session_runtime.registry.approvals import (
-    ApprovalFile,
     Approvals,
     Approved,
     Changed,
     New,
-    Seen,
     open_approvals,
 )
 
@@ -160,8 +160,8 @@ async def test_forms_that_are_large_are_known_by_their_digest_alone(tmp_path: Pa
     deep: dict[str, object] = {}
     for _ in range(70):
         deep = {"a": deep}
-    large = {"parameters": "x" * module.MOST_FORM_CHARS, "output": None}
-    half = {"parameters": "x" * (module.MOST_FORM_CHARS // 2), "output": None}
+    large = {"parameters": "x" * approval_file.MOST_FORM_CHARS, "output": None}
+    half = {"parameters": "x" * (approval_file.MOST_FORM_CHARS // 2), "output": None}
     many = [Seen("m", f"t{number:03}", "one", True, half) for number in range(100)]
     approvals = open_approvals(tmp_path)
     approvals.saw([Seen("s", "deep", "one", True, deep), Seen("s", "large", "one", True, large)])
@@ -172,7 +172,9 @@ async def test_forms_that_are_large_are_known_by_their_digest_alone(tmp_path: Pa
         assert again.judge("s", tool, "two", True) == Changed(waits=True)
         assert forms(again, Seen("s", tool, "one", True)) is None
     kept = [each for each in many if forms(again, each) is not None]
-    assert kept == many[: module.MOST_FORMS_CHARS // (module.MOST_FORM_CHARS // 2) - 1]
+    assert (
+        kept == many[: approval_file.MOST_FORMS_CHARS // (approval_file.MOST_FORM_CHARS // 2) - 1]
+    )
 
 
 def forms(approvals: Approvals, tool: Seen) -> object:
@@ -212,4 +214,4 @@ TOOLS = st.builds(Seen, TEXTS, TEXTS, TEXTS, st.booleans())
 @given(tools=st.lists(TOOLS))
 def test_what_is_written_is_read_again(tools: list[Seen]) -> None:
     known = {(tool.server, tool.tool): tool for tool in tools}
-    assert module._read(json.loads(json.dumps(module._to_json(known)))) == known
+    assert approval_file._read(json.loads(json.dumps(approval_file._to_json(known)))) == known

@@ -4,7 +4,7 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from session_runtime.registry.narrowing import narrowed
@@ -118,6 +118,62 @@ def test_an_edit_of_parameters_that_is_called_no_narrower_takes_all_that_was_tak
             assert jsonschema_rs.is_valid(new, value), value
 
 
+PARTS = st.sampled_from([{}, True, False, {"type": "string"}, {"minimum": 2}, {"enum": [1, "x"]}])
+PART_LISTS = st.lists(PARTS, min_size=1, max_size=2)
+PART_TABLES = st.dictionaries(NAMES, PARTS, min_size=1, max_size=2)
+WORDS = {
+    "contains": PARTS,
+    "minContains": st.integers(0, 2),
+    "maxContains": st.integers(0, 2),
+    "prefixItems": PART_LISTS,
+    "items": PARTS,
+    "unevaluatedItems": PARTS,
+    "uniqueItems": st.booleans(),
+    "properties": PART_TABLES,
+    "patternProperties": PART_TABLES,
+    "additionalProperties": PARTS,
+    "unevaluatedProperties": PARTS,
+    "propertyNames": st.sampled_from([{}, {"maxLength": 0}]),
+    "dependentRequired": st.just({"a": ["b"]}),
+    "dependentSchemas": PART_TABLES,
+    "allOf": PART_LISTS | st.just([{"properties": {"a": {}}}]),
+    "anyOf": PART_LISTS | st.just([{"properties": {"a": {}}}, True]),
+    "oneOf": PART_LISTS,
+    "not": PARTS,
+    "if": PARTS | st.just({"properties": {"a": {"minimum": 2}}}),
+    "then": PARTS,
+    "else": PARTS,
+    "enum": st.lists(SCALARS, min_size=1, max_size=3),
+    "const": SCALARS,
+    "$ref": st.just("#/$defs/a"),
+}
+SMALL = st.sampled_from([1, 3, "x", True])
+WHOLES = st.one_of(SCALARS, st.lists(SMALL, max_size=3), st.dictionaries(NAMES, SMALL, max_size=2))
+
+
+@st.composite
+def with_one_word_less(draw: st.DrawFn) -> tuple[Any, Any]:
+    """A schema of any few keywords, and the same after one was left out."""
+    words = draw(st.lists(st.sampled_from(sorted(WORDS)), min_size=1, max_size=4, unique=True))
+    old = {word: draw(WORDS[word]) for word in words}
+    new = {word: value for word, value in old.items() if word != words[0]}
+    defs = {"$defs": {"a": draw(PARTS | st.just({"properties": {"a": {}}}))}}
+    return {**old, **defs}, {**new, **defs}
+
+
+@pytest.mark.requirement("RTE-12")
+@settings(max_examples=500)
+@given(pair=with_one_word_less(), values=st.lists(WHOLES, min_size=1, max_size=20))
+def test_a_word_that_is_left_out_and_called_no_narrower_bound_no_other_word(
+    pair: tuple[Any, Any], values: list[Any]
+) -> None:
+    old, new = pair
+    assume(not any(narrowed(old, new)))
+    for value in values:
+        if jsonschema_rs.is_valid(old, value):
+            assert jsonschema_rs.is_valid(new, value), value
+
+
 @given(schema=SCHEMAS)
 def test_the_same_schema_is_no_narrower(schema: Any) -> None:
     assert list(narrowed(schema, schema)) == []
@@ -163,6 +219,22 @@ TEXT = {"type": "string"}
             {"a": {"type": "array", "items": {"type": "boolean"}}},
             ["parameter 'a.items' was of type string, now of type boolean"],
         ),
+        (
+            {"a": {"contains": TEXT, "minContains": 0}},
+            {"a": {"contains": TEXT}},
+            ["parameter 'a': minContains is 1 now"],
+        ),
+        (
+            {"a": {"patternProperties": {"^x": {}}, "additionalProperties": False}},
+            {"a": {"additionalProperties": False}},
+            ["parameter 'a': additionalProperties binds what patternProperties took"],
+        ),
+        (
+            {"a": {"const": 1}},
+            {"a": {"const": 1, "enum": [2]}},
+            ["parameter 'a' does not take 1 any more"],
+        ),
+        ({"a": {"contains": TEXT}}, {"a": {"contains": TEXT, "minContains": 0}}, []),
         ({"a": {"type": "integer"}}, {"a": {"type": "number"}}, []),
         ({"a": {"enum": [1]}}, {"a": {"enum": [1, 2]}}, []),
         ({"a": TEXT}, {"a": {"anyOf": [TEXT, {"type": "null"}]}}, []),

@@ -196,13 +196,85 @@ async def test_revoking_needs_no_new_thread(
     assert open_revocations(tmp_path).list() == ()
 
 
-async def test_a_file_that_somebody_else_changed_is_not_overwritten(tmp_path: Path) -> None:
+@pytest.mark.requirement("REL-9")
+async def test_what_another_process_revokes_and_lifts_acts_here_once_this_one_looks(
+    tmp_path: Path,
+) -> None:
     mine, other = open_revocations(tmp_path), open_revocations(tmp_path)
-    await other.revoke("theirs")
-    with pytest.raises(TransientError, match="was changed by somebody else"):
+    told: list[str] = []
+    with mine.watching("files.read", lambda: told.append("files.read")):
+        theirs = await other.revoke("files.*", "a leak", "ann")
+        await mine.look()
+    revision = mine.revision
+    await mine.look()
+    assert (mine.blocks("files.read"), told, mine.revision) == (theirs, ["files.read"], revision)
+    await other.lift("files.*")
+    await mine.look()
+    assert (mine.list(), mine.blocks("files.read")) == ((), None)
+
+
+@pytest.mark.requirement("REL-9")
+async def test_processes_that_revoke_beside_each_other_lose_nothing(tmp_path: Path) -> None:
+    mine, other = open_revocations(tmp_path), open_revocations(tmp_path)
+    theirs = await other.revoke("theirs")
+    own = await mine.revoke("mine")
+    assert (theirs.number, own.number) == (1, 2)
+    assert mine.list() == (theirs, own) == open_revocations(tmp_path).list()
+    assert (await other.revoke("mine")).number == 2
+    assert await mine.lift(2) == own
+    assert await other.lift("theirs") == theirs
+    await mine.look()
+    assert mine.list() == () == open_revocations(tmp_path).list()
+
+
+@pytest.mark.requirement("REL-9")
+async def test_what_could_not_be_written_stays_on_top_of_what_others_revoke_and_is_written_later(
+    tmp_path: Path,
+) -> None:
+    disk = BrokenDisk(tmp_path)
+    mine, other = Revocations(disk), open_revocations(tmp_path)
+    with pytest.raises(TransientError, match="but no longer"):
         await mine.revoke("mine")
-    assert mine.blocks("mine") is not None
-    assert [each.pattern for each in open_revocations(tmp_path).list()] == ["theirs"]
+    await other.revoke("theirs")
+    await mine.look()
+    names = [(each.number, each.pattern) for each in mine.list()]
+    assert names == [(1, "theirs"), (2, "mine")]
+    with pytest.raises(TransientError, match="'mine' is still revoked"):
+        await mine.lift("mine")
+    disk.full = False
+    await mine.look()
+    await other.look()
+    assert other.list() == mine.list() == open_revocations(tmp_path).list()
+
+
+@pytest.mark.requirement("REL-9")
+@pytest.mark.parametrize("content", [None, "", '{"version":2}'])
+async def test_a_file_that_is_gone_or_broken_lifts_nothing_and_is_told_once(
+    tmp_path: Path, content: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    revocations = open_revocations(tmp_path)
+    revoked = await revocations.revoke("a")
+    caplog.clear()
+    file = tmp_path / "revocations.json"
+    file.unlink()
+    if content is not None:
+        file.write_text(content)
+    for _ in range(2):
+        await revocations.look()
+    assert revocations.list() == (revoked,)
+    [told] = caplog.messages
+    assert told.startswith(
+        "it cannot be known what other processes revoke or lift, so that nothing"
+    )
+
+
+async def test_a_file_that_somebody_else_broke_is_not_overwritten(tmp_path: Path) -> None:
+    revocations = open_revocations(tmp_path)
+    (tmp_path / "revocations.json").write_text("mine")
+    with pytest.raises(TransientError, match="was changed by somebody else"):
+        await revocations.revoke("a")
+    assert revocations.blocks("a") is not None
+    assert (tmp_path / "revocations.json").read_text() == "mine"
 
 
 async def test_who_stops_waiting_does_not_undo_what_is_being_kept(tmp_path: Path) -> None:

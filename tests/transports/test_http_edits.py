@@ -9,6 +9,7 @@ import pytest
 from session_runtime.config.history import FOLDER, History
 from session_runtime.config.keys import dotted
 from session_runtime.config.shape import leaves
+from tests.support import write_handler
 from tests.transports.configured import STEPS, code, here
 
 
@@ -119,6 +120,7 @@ async def test_an_edit_names_the_file_that_it_is_meant_for(tmp_path: Path) -> No
         pending = await one.patch({"ask.max_steps": 7})
         assert one.file.read_text("utf-8") == "[ask]\nmax_steps = 0\n"
         one.file.write_text("[ask]\nmax_steps = 8\n", "utf-8")
+        await one.client.post("/v1/config/reload")
         either = await one.patch({"ask.max_steps": 7}, f'"other", {tag}, *')
         assert one.max_steps == 7
     assert code(without) == (428, "config.if_match")
@@ -126,6 +128,68 @@ async def test_an_edit_names_the_file_that_it_is_meant_for(tmp_path: Path) -> No
     assert code(pending) == (412, "config.changed")
     assert "holds an edit that is not in force" in pending.text
     assert either.status_code == 200
+
+
+RULES = '[access.rules.g]\nroles = ["guest"]\ndeny = ["files.*"]\n'
+
+
+@pytest.mark.requirement("NET-3")
+@pytest.mark.requirement("REL-2")
+@pytest.mark.parametrize(
+    "now",
+    ["", "[ask]\nmax_steps = 0\n", '[models.evil]\nbase_url = "http://evil/v1"\nmodel = "m"\n'],
+    ids=["emptied", "rejected", "not yet noticed"],
+)
+async def test_a_harmless_edit_from_the_network_makes_no_other_file_good(
+    tmp_path: Path, now: str
+) -> None:
+    async with here(tmp_path, STEPS + RULES) as one:
+        number = entry(tmp_path, ask={"max_steps": 9})
+        one.file.write_text(now, "utf-8")
+        edit = await one.patch({"ask.max_steps": 7}, "*")
+        back = await one.client.post(
+            "/v1/config/rollback", json={"number": number}, headers={"if-match": "*"}
+        )
+        assert one.file.read_text("utf-8") == now
+        settings = one.runtime.generation.settings
+        assert (one.max_steps, list(settings.access.rules), settings.models) == (9, ["g"], {})
+    assert [code(each) for each in (edit, back)] == [(412, "config.changed")] * 2
+
+
+@pytest.mark.requirement("NET-3")
+async def test_a_harmless_edit_from_the_network_brings_no_other_secret_into_force(
+    tmp_path: Path,
+) -> None:
+    secret = tmp_path / "key"
+    secret.write_text("first")
+    text = (
+        f'{STEPS}[runtime]\nsecret_sources = ["file:{tmp_path}"]\n[models.m]\nmodel = "x"\n'
+        'base_url = "http://127.0.0.1:9/v1"\napi_key = "file:key"\n'
+    )
+    async with here(tmp_path, text) as one:
+        secret.write_text("second")
+        refused = await one.patch({"ask.max_steps": 7}, "*")
+        key = one.runtime.generation.settings.models["m"].api_key
+        assert key is not None
+        assert key.get_secret_value() == "first"
+        assert one.file.read_text("utf-8") == text
+        await one.client.post("/v1/config/reload")
+        taken = await one.patch({"ask.max_steps": 7}, "*")
+    assert code(refused) == (412, "config.changed")
+    assert "models.m.api_key: changed elsewhere, is not in force yet" in refused.text
+    assert [each["key"] for each in taken.json()["changes"]] == ["ask.max_steps"]
+
+
+@pytest.mark.requirement("NET-3")
+async def test_a_harmless_edit_from_the_network_reads_no_folder_of_tools(tmp_path: Path) -> None:
+    tools = tmp_path / "tools"
+    write_handler(tools, "group.old")
+    async with here(tmp_path, f"{STEPS}[handlers]\npaths = ['tools']\n") as one:
+        write_handler(tools, "group.new")
+        edit = await one.patch({"ask.max_steps": 7}, "*")
+        later = await one.client.post("/v1/config/reload")
+    assert (edit.status_code, edit.json()["tools"]) == (200, {})
+    assert later.json()["tools"] == {"added": ["group.new"]}
 
 
 @pytest.mark.requirement("NET-3")
@@ -157,10 +221,16 @@ async def test_an_edit_that_only_preparing_finds_wrong_is_not_written_either(
 
 
 @pytest.mark.requirement("CFG-3b")
-async def test_an_edit_that_a_variable_overrides_is_refused_with_its_name(tmp_path: Path) -> None:
+async def test_a_value_that_a_variable_overrides_is_refused_with_its_name(tmp_path: Path) -> None:
     async with here(tmp_path, env={"SESSION_RUNTIME__ASK__MAX_STEPS": "7"}) as one:
         response = await one.patch({"ask.max_steps": 5})
         assert one.file.read_text("utf-8") == STEPS
+        taken_out = await one.patch({"ask.max_steps": None})
+        assert "max_steps" not in one.file.read_text("utf-8")
+    assert (taken_out.status_code, taken_out.json()["changes"][0]["shadowed_by"]) == (
+        200,
+        "env SESSION_RUNTIME__ASK__MAX_STEPS",
+    )
     assert code(response) == (409, "config.shadowed")
     assert "no effect: shadowed by env SESSION_RUNTIME__ASK__MAX_STEPS" in response.text
 
@@ -190,6 +260,18 @@ async def test_going_back_writes_what_the_entry_said(tmp_path: Path) -> None:
     assert code(absent) == (404, "config.unknown_entry")
     assert code(wrong) == (400, "request.invalid")
     assert code(without) == (428, "config.if_match")
+
+
+async def test_a_history_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    async with here(tmp_path) as one:
+        folder = tmp_path / ".session-runtime" / FOLDER
+        folder.parent.mkdir(exist_ok=True)
+        folder.write_text("in its place")
+        back = await one.client.post(
+            "/v1/config/rollback", json={"number": 1}, headers={"if-match": "*"}
+        )
+    assert code(back) == (422, "config.invalid")
+    assert f"{folder} cannot be read: Not a directory" in back.text
 
 
 @pytest.mark.requirement("NET-3")

@@ -8,7 +8,8 @@ from session_runtime.config.live import LiveConfig
 from session_runtime.errors import RequestError
 from session_runtime.generation import Generation
 from session_runtime.mcp.approved import Waiting
-from session_runtime.registry.approvals import Approvals, Seen
+from session_runtime.registry.approval_file import Seen
+from session_runtime.registry.approvals import Approvals
 from session_runtime.spelling import hint
 from session_runtime.trace.metrics import Family, Sample, gauge
 from session_runtime.types import nothing
@@ -27,7 +28,7 @@ class ToolApproval:
         self._live = live
 
     def status(self) -> dict[str, Any]:
-        """The tools that wait, and how many others changed while this process ran."""
+        """The tools that wait, how many others changed while this process ran, and what cannot be kept."""
         waiting = [
             {
                 "name": each.name,
@@ -37,7 +38,12 @@ class ToolApproval:
             }
             for each in self._waiting
         ]
-        return {"waiting": waiting, "drifted": self._approvals.drifted}
+        return {
+            "waiting": waiting,
+            "drifted": self._approvals.drifted,
+            "not_kept": self._approvals.unkept,
+            "trouble": self._approvals.trouble or None,
+        }
 
     def metrics(self) -> Iterator[Family]:
         """The same as numbers for a monitoring system."""
@@ -51,6 +57,11 @@ class ToolApproval:
             "counter",
             "Tools of servers that changed and needed no approval.",
             (Sample(self._approvals.drifted, nothing()),),
+        )
+        yield gauge(
+            "tools_not_kept",
+            "Tools of servers of which a restart would forget the form.",
+            self._approvals.unkept,
         )
 
     def show(self, name: str) -> dict[str, Any]:

@@ -60,8 +60,9 @@ class ConfigEditor:
         """Give dotted keys new values, or REMOVED, unless ``seen`` is false for the file as it is.
 
         The receipt is that of the reload, or tells why nothing was written. Unless ``any_key`` may be
-        changed, only harmless ones are. Raises RequestError for keys that cannot be changed,
-        TransientError for a file that is not the one seen, and what ``plan`` and ``write`` raise.
+        changed, only harmless ones are, and nothing else comes into force with them (NET-3). Raises
+        RequestError for keys that cannot be changed, TransientError for a file that is not the one seen,
+        or is not the one in force, and what ``plan`` and ``write`` raise.
         """
         changes = keys(values)
         if not any_key:
@@ -111,7 +112,7 @@ class ConfigEditor:
             absent = self._live.snapshot.path is None
             reading = partial(open_file, self._read.path, may_be_absent=absent)
             file = await in_thread("read configuration", reading)
-            self._expect_seen(file, seen)
+            self._expect_seen(file, seen, any_key)
             try:
                 edit = await in_thread("plan an edit", partial(work_out, file, tried))
             except ConfigError as error:
@@ -124,19 +125,33 @@ class ConfigEditor:
             would_be = await self._live.validate(edit.content)
             if not would_be.good:
                 return would_be
+            if not any_key:
+                self._expect_nothing_else(edit, would_be)
             await in_thread("write configuration", partial(write, edit))
-            return await self._live.reload(trigger)
+            return await self._live.reload(trigger, None if any_key else frozenset())
 
-    def _expect_seen(self, file: ConfigFile, seen: Tags) -> None:
-        if seen(self._tag(file.content)):
-            return
+    def _expect_seen(self, file: ConfigFile, seen: Tags, any_key: bool) -> None:
+        """Refuse a file that the sender has not seen, or, from the network, one that is not in force."""
         pending = self._tag(file.content) != self.tag
+        if seen(self._tag(file.content)) and (any_key or not pending):
+            return
         why = "holds an edit that is not in force" if pending else "was changed meanwhile"
         raise TransientError(
             f"{file.place} {why}: get the configuration again and send the edit with its new ETag"
             + (", once the file is mended" if pending else ""),
             code="config.changed",
         )
+
+    def _expect_nothing_else(self, edit: Edit, would_be: Receipt) -> None:
+        """Refuse to bring into force what was changed elsewhere, such as a secret (NET-3)."""
+        waiting = (each for each in would_be.waiting if each not in self._live.waiting)
+        others = [each.key for each in (*would_be.changes, *waiting) if each.key not in edit.told]
+        if others:
+            raise TransientError(
+                f"{', '.join(others)}: changed elsewhere, is not in force yet, and would come into force"
+                " with the edit: reload the configuration (POST /v1/config/reload), and send it again then",
+                code="config.changed",
+            )
 
     def _tag(self, content: bytes | None) -> str:
         """Digest with a secret of this process, as the file may hold secrets itself (CFG-4)."""

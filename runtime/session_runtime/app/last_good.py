@@ -12,7 +12,8 @@ import tomli_w
 from session_runtime.app.reader import ConfigReader
 from session_runtime.config.history import FOLDER, History
 from session_runtime.config.keys import KeyPath, dotted
-from session_runtime.config.snapshot import ConfigSnapshot
+from session_runtime.config.snapshot import ConfigSnapshot, moved
+from session_runtime.config.sources import parse_toml
 from session_runtime.config.written import REMOVED, value_at, with_secrets, with_value
 from session_runtime.errors import ConfigError, Problem
 
@@ -49,12 +50,21 @@ def last_good(read: ConfigReader, fault: ConfigError) -> ConfigSnapshot:
         data, missing = with_secrets(entry, now.data)
         if missing:
             raise ConfigError([_secret_lost(number, dotted(key)) for key in missing])
-        snapshot = read(tomli_w.dumps(data).encode("utf-8"))
+        snapshot = _read_entry(read, number, data)
         if not snapshot.settings.http.keys:
             _expect_none_needed(number, kept, now)
     except ConfigError as error:
         raise ConfigError([*fault.problems, *_untold(error, fault)]) from None
     return snapshot
+
+
+def _read_entry(read: ConfigReader, number: int, data: Mapping[str, object]) -> ConfigSnapshot:
+    """Read what the entry comes to: its text is made up, so that nothing stands at a line of a file."""
+    text, name = tomli_w.dumps(data).encode("utf-8"), f"history entry {number}"
+    try:
+        return read(text).said_by(name)
+    except ConfigError as error:
+        raise ConfigError(moved(error.problems, parse_toml(read.path, text), name)) from None
 
 
 def _with_keys_of(now: Mapping[str, object], entry: Mapping[str, object]) -> Mapping[str, object]:

@@ -59,5 +59,6 @@ def set_up_logging(settings: LogSettings, errors_only: Collection[str] = ()) -> 
     root.setLevel(settings.level.upper())
     for library in ("httpx2", "mcp", "watchfiles"):
         logging.getLogger(library).setLevel(logging.WARNING)
-    client = logging.getLogger("mcp").getChild("client")
-    client.setLevel(logging.CRITICAL)  # it writes all that it cannot read to the log, in full
+    # What reads a server writes all that it cannot read, in full; its session calls itself "client".
+    for reader in (logging.getLogger("mcp").getChild("client"), logging.getLogger("client")):
+        reader.setLevel(logging.CRITICAL)

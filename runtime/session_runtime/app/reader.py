@@ -63,25 +63,28 @@ class ConfigReader:
             absent=absent,
         )
 
-    def state_dir(self) -> Path:
+    def state_dir(self, text: bytes | None = None) -> Path:
         """Find ``runtime.state_dir`` whatever else is wrong, so that a daemon can be reached (REL-9).
 
         In a file that is no TOML, the line that gives it counts; one that is not there gives none, and a
-        ``.env`` file that cannot be read is left out. Raises ConfigError if nothing is left.
+        ``.env`` file that cannot be read is left out. ``text``, which is TOML, stands in for what is in the
+        file. Raises ConfigError if nothing is left.
         """
         find = partial(
             find_state_dir, self.path, named=False, env=self._env, explicit=self._explicit
         )
-        text = f"[runtime]\n{_state_dir_line(self.path)}\n".encode()
+        if text is not None:
+            return find(dotenv=self._dotenv, text=text)
+        line = f"[runtime]\n{_state_dir_line(self.path)}\n".encode()
         ways = (
             partial(find, dotenv=self._dotenv),
-            partial(find, dotenv=self._dotenv, text=text),
+            partial(find, dotenv=self._dotenv, text=line),
             find,
         )
         for way in ways:
             with contextlib.suppress(ConfigError):
                 return way()
-        return find(text=text)
+        return find(text=line)
 
 
 def _state_dir_line(file: Path) -> str:

@@ -17,6 +17,7 @@ from session_runtime.app.metrics import metrics
 from session_runtime.app.reader import ConfigReader
 from session_runtime.app.recorded import of_audit
 from session_runtime.app.servers import ListWatch, ServerControl
+from session_runtime.app.shared import SharedState
 from session_runtime.ask.emitter import Emit, discard
 from session_runtime.ask.service import ALL, AskService
 from session_runtime.audit.log import AuditLog, open_audit
@@ -280,8 +281,8 @@ async def open_runtime(
     registry = Registry()
     state_dir = snapshot.settings.runtime.state_dir
     revocations = await in_thread("read revocations", partial(open_revocations, state_dir))
-    recorded = snapshot.settings.audit
-    audit = await in_thread("find the audit log", partial(open_audit, recorded, state_dir))
+    find_audit = partial(open_audit, snapshot.settings.audit, state_dir)
+    audit = await in_thread("find the audit log", find_audit)
     approvals = await in_thread("read approvals", partial(open_approvals, state_dir))
     builder = GenerationBuilder(
         registry, bundled_handlers(), revocations, audit=audit, approvals=approvals
@@ -291,8 +292,8 @@ async def open_runtime(
     await live.start(snapshot)
     watcher = _watcher(live, read, watch)
     current = partial(_in_force, builder)
+    shared = SharedState(revocations, approvals, current, live)
     lists = ListWatch(builder.lists_changed, current, live)
-    servers = ServerControl(current, live)
     approval = ToolApproval(approvals, current, live)
     editor = ConfigEditor(read, live, History(state_dir / HISTORY))
     try:
@@ -301,10 +302,10 @@ async def open_runtime(
             service = AskService(builder.generations, keep_record, resources)
             callers = Callers(builder.generations, resources)
             try:
-                async with watcher.running(), lists.running():
+                async with watcher.running(), lists.running(), shared.running():
                     yield Runtime(
                         *(builder, registry, service, sink, live, watcher, brake, editor),
-                        *(servers, callers, audit, approval),
+                        *(ServerControl(current, live), callers, audit, approval),
                     )
             finally:
                 service.drain()

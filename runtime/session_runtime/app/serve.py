@@ -31,6 +31,7 @@ from session_runtime.transports.http.protocol import ConnectionBounds
 from session_runtime.transports.http.server import GRACE_S, build_app, run_http
 from session_runtime.transports.mcp.endpoint import McpEndpoint
 from session_runtime.types import NOTHING
+from session_runtime.wire.control import LOCK
 
 EXIT_STOPPED = 0
 EXIT_FORCED = 1
@@ -298,7 +299,7 @@ def locked(state_dir: Path) -> Iterator[None]:
     """Own the state directory; raises StartError if another daemon does."""
     try:
         make_folder(state_dir)
-        handle = (state_dir / "lock").open("a")
+        handle = (state_dir / LOCK).open("a")
     except OSError as error:
         raise StartError(
             f"cannot use runtime.state_dir {state_dir}: {error.strerror}", code="start.state_dir"

@@ -26,7 +26,9 @@ from session_runtime.audit.head import (
 from session_runtime.config.durable import UnconfirmedError, own_folder
 from session_runtime.types import JsonObject
 
-_MOST_LEFT: Final = 8
+MOST_LEFT: Final = 32
+"""So many folders that the log was in are remembered; whoever comes back to another proves nothing of it."""
+
 _APPEND: Final = (
     os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 )
@@ -201,7 +203,7 @@ class AuditStore:
         """The new end of the log; ``left`` are the folders that it was in, this one too."""
         here = left.pop(str(self._folder), None)
         first = self._oldest(key, here.first if here is not None else "", file)
-        others = tuple(left.values())[-_MOST_LEFT:]
+        others = tuple(left.values())[-MOST_LEFT:]
         return Head(link.sequence, link.hash, str(self._folder), first, file, size, others)
 
     def _oldest(self, key: bytes, first: str, file: str) -> str:

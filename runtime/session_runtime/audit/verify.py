@@ -22,6 +22,10 @@ from session_runtime.types import JsonObject
 Kind = Literal["edited", "removed", "reordered", "cut", "other"]
 
 _TRIES: Final = 3
+_UNPROVED: Final = (
+    "that no record before them is missing here cannot be proved, as the log was in too many other folders"
+    " since"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,9 +238,15 @@ class _Reading:
                 pass
 
     def _come_back(self, name: str, line: bytes, starts_at: int) -> None:
-        """Take the first line of a file that says that the log was elsewhere in between, and prove it."""
-        link = follow(self._key, anchor(line, starts_at), line)
-        match json.loads(line) if link is not None else None:
+        """Take the first line of a file that says that the log was elsewhere in between, and prove it.
+
+        It cannot be proved where the log did not know any more how it had left this folder.
+        """
+        before = anchor(line, starts_at)
+        link = follow(self._key, before, line)
+        record = json.loads(line) if link is not None else {}
+        where = f"records {self._link.sequence + 1} to {starts_at - 1} are elsewhere, the last of them in"
+        match record:
             case {
                 "moved_from": str(came_from),
                 "after": {
@@ -245,15 +255,24 @@ class _Reading:
                     "torn_bytes": int(size),
                     "torn_hash": str(digest),
                 },
-            } if link is not None and self._is_torn_by(size, digest):
-                numbers = f"{self._link.sequence + 1} to {starts_at - 1}"
-                self._notes.append(
-                    f"records {numbers} are elsewhere, the last of them in {came_from}"
-                )
-                self._check_known(anchor(line, starts_at), name, 1)
-                self._go_on(link, name, 1, line)
+            } if self._is_torn_by(size, digest):
+                self._notes.append(f"{where} {came_from}")
+            case {"moved_from": str(came_from), **others} if (
+                "after" not in others and self._may_end()
+            ):
+                self._notes.append(f"{where} {came_from}; {_UNPROVED}")
             case _:
                 self._fail_gap(name, starts_at)
+        if link is not None:
+            self._check_known(before, name, 1)
+            self._go_on(link, name, 1, line)
+
+    def _may_end(self) -> bool:
+        """Whether no more than a crash may have left stands behind the last line."""
+        strange = self._strange
+        if strange is not None and strange.torn:
+            self._note_torn(strange)
+        return strange is None or strange.torn
 
     def _is_torn_by(self, size: int, digest: str) -> bool:
         """Whether just that stands behind the last line before the log went elsewhere."""

@@ -5,6 +5,7 @@ Each command lives in a module of its own, which is imported when the command is
 
 import importlib
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from typing import Final, cast
@@ -21,6 +22,7 @@ COMMANDS: Final = {
     "asks": "Show and end the asks that run in a daemon.",
     "audit": "Verify and show the record of tool calls.",
     "config": "Check, show, explain and edit the configuration; go back to an earlier one.",
+    "eval": "Measure how well tool search finds the right tools.",
     "keys": "Make, list and remove the keys that let callers in.",
     "mcp": "Offer the tools to the MCP client that starts this.",
     "revoke": "Take tools away from a running daemon at once, and give them back.",
@@ -43,6 +45,8 @@ class LazyGroup(click.Group):
         del ctx
         if cmd_name not in COMMANDS:
             return None
+        if cmd_name == "serve":  # its imports take a while, in which SIGHUP must not end it either
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)
         module = importlib.import_module(f"session_runtime.cli.{cmd_name}")
         return cast(click.Command, module.command)
 

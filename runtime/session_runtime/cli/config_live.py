@@ -25,7 +25,7 @@ from session_runtime.wire import printable
 @json_option
 def reload(daemon: ControlClient, as_json: bool) -> int:
     """Make the daemon read its configuration again, and tell what that came to."""
-    receipt = daemon.request("POST", "/v1/config/reload")
+    receipt = daemon.request("POST", "/v1/config/reload", patient=True)
     return _tell(receipt, f"generation {receipt['generation']} is in force", as_json)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from session_runtime.cli.options import Files, file_options, json_option
-from session_runtime.cli.proof import KEYS, OPEN, proven
+from session_runtime.cli.proof import KEYS, NO_KEY, OPEN, STILL_IN, proven
 from session_runtime.cli.reading import Look, looked_at, opened_to_edit, reader_of
 from session_runtime.cli.screen import print_json
 from session_runtime.config.edit import draft, open_file, plan, write
@@ -95,11 +95,11 @@ def revoke_key(name: str, last: bool, files: Files, as_json: bool) -> None:
     file = open_file(reader.path, may_be_absent=True)
     snapshot = Look(reader)(file.content)
     _expect_in_file(snapshot, name)
-    if snapshot.settings.http.keys.keys() == {name} and not last:
+    edit = proven(reader, draft(file, {(*KEYS, name): REMOVED}))
+    if not last and not {NO_KEY, STILL_IN}.isdisjoint(edit.warnings):
         raise RequestError(
             f"the key of {name!r} is the last: {OPEN}; add another key first, or say --last"
         )
-    edit = proven(reader, draft(file, {(*KEYS, name): REMOVED}))
     write(edit)
     for warning in edit.warnings:
         click.echo(f"warning: {printable(str(warning))}", err=True)

@@ -107,6 +107,8 @@ def _to_know(status: Mapping[str, Any]) -> Iterator[str]:
     yield from _audit(status["audit"])
     for each in status["approvals"]["waiting"]:
         yield f"waits for an approval: {each['name']} in the form {each['digest']}"
+    if trouble := status["approvals"]["trouble"]:
+        yield f"warning: what was seen and approved of tools cannot be kept: {trouble}"
     for each in status["revocations"]:
         reason = f" ({each['reason']})" if each["reason"] else ""
         yield f"revoked: {each['pattern']}{reason}"

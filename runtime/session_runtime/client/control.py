@@ -7,9 +7,11 @@ from typing import Any, Final
 import httpx2
 
 from session_runtime.errors import PermanentError, RequestError, TransientError
-from session_runtime.wire.control import SOCKET
+from session_runtime.wire.control import LOCK, SOCKET
 
 TIMEOUT_S: Final = 30.0
+
+LOCKS: Final = Path("/proc/locks")
 
 _TOML: Final = "application/toml"
 _REJECTED: Final = 422
@@ -25,10 +27,17 @@ class ControlClient:
         self._timeout_s = timeout_s
 
     def request(
-        self, method: str, path: str, json: object = None, *, toml: bytes | None = None
+        self,
+        method: str,
+        path: str,
+        json: object = None,
+        *,
+        toml: bytes | None = None,
+        patient: bool = False,
     ) -> dict[str, Any]:
         """Send one request, with a body of JSON or TOML or none; give the JSON object of the answer.
 
+        It is waited for without end if ``patient``, as what it asks for may wait for servers of tools.
         Raises TransientError (``daemon.not_running``, ``daemon.no_answer``) and PermanentError
         (``daemon.forbidden``, ``daemon.bad_answer``) if there is no usable answer. An error that the daemon
         tells keeps its code; it is a RequestError if the request is to be changed.
@@ -36,9 +45,10 @@ class ControlClient:
         path_of_socket = str(self._state_dir / SOCKET)
         self._check_there(path_of_socket)
         transport = httpx2.HTTPTransport(uds=path_of_socket)
+        timeout = httpx2.Timeout(self._timeout_s, read=None if patient else self._timeout_s)
         try:
             with httpx2.Client(
-                transport=transport, base_url=_BASE_URL, timeout=self._timeout_s, trust_env=False
+                transport=transport, base_url=_BASE_URL, timeout=timeout, trust_env=False
             ) as client:
                 headers = {} if toml is None else {"content-type": _TOML}
                 response = client.request(method, path, json=json, content=toml, headers=headers)
@@ -63,10 +73,31 @@ class ControlClient:
             ) from error
         except OSError as error:
             raise TransientError(
-                f"no daemon runs with runtime.state_dir {self._state_dir}: start it, or name its "
-                "configuration by --config",
+                _absent(self._state_dir),
                 code="daemon.not_running",
             ) from error
+
+
+def _absent(state_dir: Path) -> str:
+    if _is_locked(state_dir / LOCK):
+        return (
+            f"a daemon runs with runtime.state_dir {state_dir}, but its {SOCKET} there is gone or another"
+            " one by now: restart it"
+        )
+    return (
+        f"no daemon runs with runtime.state_dir {state_dir}: start it, or name its configuration by"
+        " --config; if it began with another folder, name that by --state-dir"
+    )
+
+
+def _is_locked(lock: Path) -> bool:
+    """Whether a process has locked the file; looks only, as a lock of its own could hinder a start."""
+    try:
+        inode = lock.stat().st_ino
+        locks = LOCKS.read_text("ascii").splitlines()
+    except OSError:
+        return False
+    return any(" FLOCK " in line and f":{inode} " in line for line in locks)
 
 
 def _content(response: httpx2.Response) -> dict[str, Any]:

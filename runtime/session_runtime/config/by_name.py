@@ -1,4 +1,4 @@
-"""What is secret in a value that may hold anything: the texts under a name that sounds like one.
+"""What is secret in a value that may hold anything, or in a list of arguments.
 
 Which keys hold such values is decided in ``shape``; what is put in the place of a secret, by who asks.
 """
@@ -6,6 +6,7 @@ Which keys hold such values is decided in ``shape``; what is put in the place of
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from session_runtime.config.arguments import are_secret, masked_argument
 from session_runtime.config.keys import KeyPath, sounds_secret
 from session_runtime.config.origin import MASK
 from session_runtime.config.secrets import masked_address
@@ -22,8 +23,17 @@ _TOLD_TO_MODELS: KeyPath = ("handlers", "entries")
 
 def mask(steps: Steps, value: object, secret: bool) -> object:
     """The ``Show`` of everything that is for people (CFG-4)."""
-    del steps
-    return MASK if secret else masked_address(str(value))
+    return MASK if secret else masked_text(steps, str(value))
+
+
+def masked_text(steps: Steps, text: str) -> str:
+    """Give a text without the secrets in it: an argument of a command, or an address."""
+    return masked_argument(text) if holds_arguments(steps[:-1]) else masked_address(text)
+
+
+def holds_arguments(path: Steps) -> bool:
+    """Whether the key is a list of arguments of a command."""
+    return len(path) == 4 and path[:2] == ("mcp", "servers") and path[3] == "args"
 
 
 def names_secret(path: Steps) -> bool:
@@ -44,8 +54,10 @@ def by_name(value: object, path: Steps, show: Show, *, secret: bool) -> object:
                 for name, inner, way in steps
             }
         case list() | tuple():
+            whole = are_secret(value) if holds_arguments(path) else (secret,) * len(value)
             return [
-                by_name(item, (*path, at), show, secret=secret) for at, item in enumerate(value)
+                by_name(item, (*path, at), show, secret=secret or whole[at])
+                for at, item in enumerate(value)
             ]
         case str() if value:
             return show(path, value, secret)

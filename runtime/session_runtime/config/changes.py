@@ -1,6 +1,6 @@
 """What differs between two snapshots, for receipts; what follows from it is decided in ``live``."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -8,7 +8,8 @@ from session_runtime.config.keys import KeyPath, dotted
 from session_runtime.config.origin import DEFAULT, Candidate
 from session_runtime.config.section import Acts
 from session_runtime.config.shape import leaf_at
-from session_runtime.config.snapshot import ConfigSnapshot, plain, values_of
+from session_runtime.config.snapshot import ConfigSnapshot, orders_of, plain, values_of
+from session_runtime.config.written import in_another_order
 from session_runtime.wire import to_bytes
 
 _PROMPT_FILE: KeyPath = ("ask", "prompt_file")
@@ -44,10 +45,11 @@ class Change:
 def changes(old: ConfigSnapshot, new: ConfigSnapshot) -> tuple[Change, ...]:
     """List every key whose value differs, and every edit of the file that is shadowed.
 
-    A rotated secret and a new text in the same prompt file are changes whose two values look alike.
+    A rotated secret and a new text in the same prompt file are changes whose two values look alike. The
+    names of a table whose order matters are listed under its key if they come in another order.
     """
     before, after = values_of(old.settings), values_of(new.settings)
-    return tuple(
+    edited = (
         change
         for path in dict.fromkeys((*after, *before))
         for change in (
@@ -55,6 +57,15 @@ def changes(old: ConfigSnapshot, new: ConfigSnapshot) -> tuple[Change, ...]:
             *_shadowed(path, old.provenance.get(path, ()), new.provenance.get(path, ())),
         )
     )
+    return (*edited, *_in_another_order(orders_of(old.settings), orders_of(new.settings)))
+
+
+def _in_another_order(
+    before: Mapping[KeyPath, list[str]], after: Mapping[KeyPath, list[str]]
+) -> Iterator[Change]:
+    for table, names in after.items():
+        if in_another_order(before.get(table, ()), names):
+            yield Change(dotted(table), before[table], names, "next ask")
 
 
 def _in_force(

@@ -75,7 +75,10 @@ read. A secret written out in the file works and earns a warning (one for a head
 sounds secret, as `X-Api-Key` does). No message, log or page ever shows one, and text of the file is
 never expanded otherwise. In an address, the values of parameters such as `key` or `sig` are masked
 wherever the configuration or a failure of the model is shown; others, such as `api-version`, are not. So are
-texts in `extra_body` under names that sound secret, such as `user_token`.
+texts in `extra_body` under names that sound secret, such as `user_token`, and, of the `args` of a server,
+what follows such a name (`--api-key X`, `--token=X`, `Authorization: X`) or is the user of an address.
+Those earn a warning, as every user of the machine can read the arguments of a process: give secrets in
+`env`.
 
 ## When an edit acts
 

@@ -46,6 +46,11 @@ Check = Callable[[bytes], ConfigSnapshot]
 """Reads the configuration as it would be with this content in its file; raises ConfigError."""
 
 _ANY_WRITE: Final = 0o222
+_EMPTIED: Final = (
+    "is empty, as a save that failed leaves it, and an edit would put the defaults in the place of all that"
+    " it said: go back to what worked (config history, config rollback NUMBER), or delete it and write a"
+    " new one (config init)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +79,16 @@ class ConfigFile:
 class Edit:
     """What a file would say after an edit; ``write`` puts it there.
 
-    ``touched`` are the keys that were given and all that differ; ``warnings`` are those of the
-    configuration that it makes, once that was judged.
+    ``touched`` are the keys that were given and all that differ. It ``gives`` values if somebody asked
+    for new ones; not if it only takes keys out, or goes back. ``warnings`` are those of the configuration
+    that it makes, and what has no effect in it, once that was judged.
     """
 
     file: ConfigFile
     content: bytes
     differences: tuple[Difference, ...] = ()
     touched: tuple[KeyPath, ...] = ()
+    gives: bool = False
     warnings: tuple[Problem, ...] = ()
 
     @property
@@ -89,18 +96,31 @@ class Edit:
         """Whether the file holds it already, byte by byte."""
         return self.content == self.file.content
 
+    @property
+    def told(self) -> tuple[str, ...]:
+        """The keys that it touches as receipts tell them: an old spelling by the new one."""
+        moved = (parse_dotted(each.key) for each in self.differences)
+        return tuple(
+            dict.fromkeys(
+                dotted(NOTICES if path == OLD_NOTICES else path) for path in (*self.touched, *moved)
+            )
+        )
+
 
 def keys(values: Mapping[str, object]) -> Mapping[KeyPath, object]:
     """Read dotted keys; RequestError for what is none."""
     found: dict[KeyPath, object] = {}
     for key, value in values.items():
         try:
-            found[parse_dotted(key)] = value
+            path = parse_dotted(key)
         except ValueError:
             raise RequestError(
                 f"{key!r} is not one dotted key; write it like models.main.base_url",
                 code="config.unknown_key",
             ) from None
+        if path in found:
+            raise RequestError(f"{dotted(path)} is given twice, in two spellings: leave one out")
+        found[path] = value
     return found
 
 
@@ -131,17 +151,21 @@ def plan(file: ConfigFile, changes: Mapping[KeyPath, object], check: Check) -> E
     """Work out an edit and see that it makes a good configuration; nothing is written.
 
     Raises ConfigError for what is wrong with the file or would be, RequestError for a key that does
-    not exist or has no effect as another source gives it too (CFG-3b), PermanentError if the text
-    cannot be changed.
+    not exist, or if no value that is given has an effect, as another source gives the keys too (CFG-3b),
+    PermanentError if the text cannot be changed.
     """
     return judged(draft(file, changes), check)
 
 
-def draft(file: ConfigFile, changes: Mapping[KeyPath, object]) -> Edit:
+def draft(file: ConfigFile, changes: Mapping[KeyPath, object], *, goes_back: bool = False) -> Edit:
     """Work out what the file would say; whether that can be used is for others to judge.
 
-    Raises as ``plan``, but for what only reading the configuration can tell.
+    Unless it ``goes_back`` to what the file said once, one that was emptied is refused: it would be good
+    again, without all that it said (REL-2). Raises as ``plan``, but for what only reading the
+    configuration can tell.
     """
+    if file.content is not None and file.is_blank and not goes_back:
+        raise ConfigError([Problem(_EMPTIED, source=file.name.name)])
     data = file.data
     for path, value in changes.items():
         _expect_toml(path, (*path, value), MAX_DEPTH)
@@ -150,11 +174,12 @@ def draft(file: ConfigFile, changes: Mapping[KeyPath, object]) -> Edit:
     content = rewritten(text, changes).encode("utf-8")
     new = ConfigFile(file.name, file.place, content).data
     touched = dict.fromkeys((*changes, *edited_keys(data, new)))
-    return Edit(file, content, differences(data, new), tuple(touched))
+    gives = not goes_back and any(value is not REMOVED for value in changes.values())
+    return Edit(file, content, differences(data, new), tuple(touched), gives)
 
 
 def judged(edit: Edit, check: Check) -> Edit:
-    """See that an edit makes a good configuration, and that nothing keeps it from having an effect.
+    """See that an edit makes a good configuration, and which keys of it have no effect there.
 
     Raises ConfigError and RequestError as ``plan``.
     """
@@ -165,8 +190,14 @@ def judged(edit: Edit, check: Check) -> Edit:
     given = keys_of(ConfigFile(edit.file.name, edit.file.place, edit.content).data)
     gone = any(path not in given for path in edit.touched)
     before = _checked(check, edit.file.content) if gone else None
-    _expect_effect(edit.touched, after, before)
-    return replace(edit, warnings=after.warnings)
+    shadows = {
+        key: str(winner)
+        for key in edit.told
+        for path in [parse_dotted(key)]
+        if (winner := _winner(after, path) or (_winner(before, path) if before else None))
+    }
+    looked_at = replace(edit, warnings=after.warnings)
+    return with_shadows(looked_at, shadows, "change it there, or leave it out there first")
 
 
 def unplaced(problems: Iterable[Problem], edit: Edit) -> Iterator[Problem]:
@@ -242,22 +273,18 @@ def _checked(check: Check, content: bytes | None) -> ConfigSnapshot | None:
         return None
 
 
-def _expect_effect(
-    touched: Iterable[KeyPath], after: ConfigSnapshot, before: ConfigSnapshot | None
-) -> None:
-    """Refuse an edit of keys that another source wins over: in the file, they have no effect."""
-    faults: list[str] = []
-    for path in dict.fromkeys(NOTICES if path == OLD_NOTICES else path for path in touched):
-        winner = _winner(after, path) or (_winner(before, path) if before is not None else None)
-        if winner is not None:
-            faults.append(f"{dotted(path)}: no effect: shadowed by {winner}")
-    if faults:
-        raise shadowed(faults, "change it there, or leave it out there first")
+def with_shadows(edit: Edit, shadows: Mapping[str, str], way_out: str) -> Edit:
+    """Warn of the keys of an edit that have no effect in the file (CFG-3b); ``shadows`` names what wins.
 
-
-def shadowed(faults: Iterable[str], way_out: str) -> RequestError:
-    """Make the error of an edit that has no effect."""
-    return RequestError(f"{'; '.join(faults)}; {way_out}", code="config.shadowed")
+    Where values are given and none of them has an effect, that is a RequestError.
+    """
+    faults = {key: f"no effect: shadowed by {winner}" for key, winner in shadows.items()}
+    keys_told = (key for key in edit.told if isinstance(node_at(parse_dotted(key)), Leaf))
+    if edit.gives and faults and faults.keys() >= set(keys_told):
+        listed = "; ".join(f"{key}: {fault}" for key, fault in faults.items())
+        raise RequestError(f"{listed}; {way_out}", code="config.shadowed")
+    warnings = (Problem(fault, key=key) for key, fault in faults.items())
+    return replace(edit, warnings=(*edit.warnings, *warnings))
 
 
 def _winner(snapshot: ConfigSnapshot, path: KeyPath) -> Origin | None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from session_runtime.config.by_name import names_secret
+from session_runtime.config.by_name import holds_arguments, names_secret
 from session_runtime.config.http import KEY_SHAPE
 from session_runtime.config.keys import KeyPath, dotted, nearest, sounds_secret
 from session_runtime.config.origin import MASK, Candidates, Origin
@@ -111,6 +111,8 @@ def describe(value: object, path: KeyPath) -> str:
     leaf = leaf_at(path)
     if leaf.secret or (leaf.anything and names_secret(path)):
         return MASK
+    if holds_arguments(path) and isinstance(value, str):
+        return "a text"
     return written(value)
 
 
@@ -148,6 +150,7 @@ def unknown(key: KeyPath, value: object) -> str:
     hint = _likely_key(key, value)
     node = node_at(hint) if hint is not None else None
     open_leaf = isinstance(node, Leaf) and not node.secret and not sounds_secret(key[-1])
+    open_leaf = open_leaf and hint is not None and not holds_arguments(hint)
     shown = "a text" if isinstance(value, str) and not open_leaf else written(value)
     what = "section" if len(key) == 1 else "key"
     message = f"unknown {what} (given: {shown})"

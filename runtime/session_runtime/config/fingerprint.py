@@ -17,6 +17,9 @@ MOUNTS: Final = Path("/proc/self/mountinfo")
 MAX_BYTES: Final = 16 * 1024 * 1024
 _IGNORED: Final = frozenset({"__pycache__"})
 _COUNTING: Final = (".py", ".json")
+_SWAPPED: Final = "..data"
+"""The link by which Kubernetes puts new content into a mounted folder."""
+
 _ABSENT: Final = "absent"
 
 EXHAUSTED: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
@@ -100,7 +103,7 @@ def is_readable(config: Path) -> bool:
 
 
 def places_of(files: Iterable[Path]) -> tuple[Path, ...]:
-    """Where a change of these files shows: they themselves, and the links on the way to them."""
+    """Where a change of these files shows: they themselves, and what on the way is a link or missing."""
     return tuple(dict.fromkeys(step for file in files for step in _steps(file)))
 
 
@@ -114,9 +117,19 @@ def counts_in_tree(path: str, trees: Iterable[Path]) -> bool:
         return True
     tree = next((f"{tree}/" for tree in trees if path.startswith(f"{tree}/")), "")
     inside = path.removeprefix(tree).split("/")
+    if inside[-1] == _SWAPPED:
+        inside.pop()
     if any(part.startswith(".") or part in _IGNORED for part in inside):
         return False
-    return "." not in inside[-1] or inside[-1].endswith(_COUNTING)
+    return not inside or "." not in inside[-1] or inside[-1].endswith(_COUNTING)
+
+
+def concerned(path: str) -> str:
+    """What an event at this path, below a folder of tools, is about.
+
+    Behind the link of a mounted folder is all that lies beside it.
+    """
+    return path.removesuffix(f"/{_SWAPPED}")
 
 
 def is_mount_point(file: Path) -> bool:
@@ -136,7 +149,10 @@ def _unescaped(field: str) -> str:
 
 
 def _steps(file: Path, most: int = 40) -> Iterator[Path]:
-    """The file, and what each link on the way to its content stands for, folders included."""
+    """The file, what each link on the way to its content stands for, and what is not there.
+
+    A part that comes back later may be a link again, so that all of them count.
+    """
     pending: list[Path] = [file]
     seen: set[Path] = set()
     while pending and len(seen) < most:
@@ -150,6 +166,8 @@ def _steps(file: Path, most: int = 40) -> Iterator[Path]:
             if target is not None:
                 pending.append(target / step.relative_to(each))
                 yield each
+            elif not _is_there(each):
+                yield each
 
 
 def _target(path: Path) -> Path | None:
@@ -158,6 +176,17 @@ def _target(path: Path) -> Path | None:
         return path.parent / path.readlink()
     except OSError:
         return None
+
+
+def _is_there(path: Path) -> bool:
+    """Whether there is anything; true for what may not be looked at."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _of_files(files: Iterable[Path]) -> str:

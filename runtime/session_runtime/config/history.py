@@ -83,15 +83,16 @@ class History:
         return Kept(newest + 1, numbers[: self._keep][-1])
 
     def entries(self) -> list[Entry]:
-        """List the entries, the newest first."""
-        return [entry for number in self._numbers() if (entry := self._entry(number)) is not None]
+        """List the entries, the newest first; ConfigError if the folder cannot be read."""
+        numbers = self._read_numbers()
+        return [entry for number in numbers if (entry := self._entry(number)) is not None]
 
     def read(self, number: int) -> dict[str, object]:
         """Give what the file said, with masks for secrets (``***``).
 
         Raises RequestError if there is no such entry, ConfigError if it cannot be read.
         """
-        numbers = self._numbers()
+        numbers = self._read_numbers()
         if number not in numbers:
             raise RequestError(self._absent(number, numbers), code="config.unknown_entry")
         path = self._folder / _name(number)
@@ -106,6 +107,13 @@ class History:
     def diff(self, old: int, new: int) -> tuple[Difference, ...]:
         """List the keys on which two entries differ; raises as ``read``."""
         return differences(self.read(old), self.read(new))
+
+    def _read_numbers(self) -> list[int]:
+        try:
+            return self._numbers()
+        except OSError as error:
+            message = f"{self._folder} cannot be read: {error.strerror}"
+            raise ConfigError([Problem(message, source="history")]) from None
 
     def _numbers(self) -> list[int]:
         """List the numbers of all entries, the newest first; whatever else is there does not count."""

@@ -10,6 +10,8 @@ from typing import Generic, Literal, TypeVar
 
 from pydantic import SecretStr
 
+from session_runtime.config.arguments import secret_positions
+from session_runtime.config.by_name import holds_arguments
 from session_runtime.config.keys import KeyPath, dotted, sounds_secret
 from session_runtime.config.origin import DEFAULT, Candidate, Candidates
 from session_runtime.config.places import STATE_DIR, TRACE_FILE, path_fault
@@ -94,7 +96,7 @@ def resolve_values(
         {path: value for path, value in values.items() if path not in unreadable},
         prompt.value,
         (*unusable, *(problem for each in fetched for problem in each.problems)),
-        tuple(warning for each in fetched for warning in each.warnings),
+        (*_in_arguments(in_force), *(warning for each in fetched for warning in each.warnings)),
         tuple(each.file for each in fetched if each.file is not None),
     )
 
@@ -123,6 +125,20 @@ def _unusable_paths(
                 if fault is not None:
                     message = f"item {number}: {fault}" if many else fault
                     yield given.origin.problem(dotted(given.key), message)
+
+
+def _in_arguments(in_force: Mapping[KeyPath, Candidate]) -> Iterator[Problem]:
+    """Warn of secrets in the arguments of a command, which every user of the machine can read."""
+    for path, given in in_force.items():
+        if not holds_arguments(path) or given.origin.kind != "config":
+            continue
+        texts = [str(each) for each in _items(given.value)]
+        for number in secret_positions(texts):
+            yield given.origin.problem(
+                dotted(given.key),
+                f"item {number} holds what sounds like a secret, and every user of the machine can read"
+                ' arguments: give it as a variable (env, with "env:NAME"), if the command takes it there',
+            )
 
 
 def _items(value: object) -> tuple[object, ...]:

@@ -68,7 +68,7 @@ def draft_rollback(
     left = [
         name for name, path in kept.items() if any(key[: len(path)] == path for key in differing)
     ]
-    return Rollback(draft(file, edits(now, target)), tuple(left))
+    return Rollback(draft(file, edits(now, target), goes_back=True), tuple(left))
 
 
 def _data(file: ConfigFile) -> Mapping[str, object]:

@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from pydantic import BaseModel, SecretStr
 
@@ -13,7 +14,7 @@ from session_runtime.config.keys import KeyPath, dotted
 from session_runtime.config.origin import DEFAULT, MASK, Candidate, Candidates, Origin
 from session_runtime.config.secrets import is_reference
 from session_runtime.config.settings import Settings
-from session_runtime.config.shape import Leaf, leaf_at, node_at
+from session_runtime.config.shape import Leaf, entries_on, leaf_at, node_at
 from session_runtime.config.sources import TomlFile
 from session_runtime.errors import Problem
 
@@ -38,6 +39,20 @@ class ConfigSnapshot:
     file: TomlFile | None = field(default=None, repr=False)
     files: tuple[Path, ...] = ()
 
+    def said_by(self, name: str) -> "ConfigSnapshot":
+        """The same, where what the file gave stands in ``name``, which has no lines to look at."""
+        return replace(
+            self,
+            provenance=MappingProxyType(
+                {
+                    path: tuple(_moved(each, name) for each in candidates)
+                    for path, candidates in self.provenance.items()
+                }
+            ),
+            warnings=tuple(moved(self.warnings, self.file, name)),
+            file=None if self.file is None else replace(self.file, name=name, lines={}),
+        )
+
     def located(self, problems: Iterable[Problem]) -> list[Problem]:
         """The problems with the places where their keys were given, in the order of the file."""
         found = [self._located(problem) for problem in problems]
@@ -60,6 +75,19 @@ class ConfigSnapshot:
         return replace(origin, line=line)
 
 
+def moved(problems: Iterable[Problem], file: TomlFile | None, name: str) -> Iterator[Problem]:
+    """Say of what was found at a line of ``file`` that it stands in ``name``."""
+    for problem in problems:
+        of_file = file is not None and problem.source == file.name and problem.line is not None
+        yield replace(problem, source=name, line=None) if of_file else problem
+
+
+def _moved(candidate: Candidate, name: str) -> Candidate:
+    if candidate.origin.kind != "config":
+        return candidate
+    return replace(candidate, origin=replace(candidate.origin, name=name, line=None))
+
+
 def values_of(settings: Settings) -> Mapping[KeyPath, object]:
     """Lay out every value in force by key, in the order of the models."""
     return dict(_values((), settings))
@@ -78,11 +106,21 @@ def _values(path: KeyPath, value: object) -> Iterator[tuple[KeyPath, object]]:
             yield path, value
 
 
+def orders_of(settings: Settings) -> Mapping[KeyPath, list[str]]:
+    """List the names in each table whose order matters, such as that of the model profiles."""
+    names: dict[KeyPath, dict[str, None]] = {}
+    for path in values_of(settings):
+        for entry in entries_on(path):
+            if not isinstance(node_at(entry), Leaf):
+                names.setdefault(entry[:-1], {})[entry[-1]] = None
+    return {table: list(found) for table, found in names.items()}
+
+
 def plain(path: KeyPath, value: object, candidates: tuple[Candidate, ...] = ()) -> object:
     """Turn the value of a key into JSON; a secret into the reference it was given by, or a mask (CFG-4).
 
     Where the key may hold anything, what stands under a name that sounds secret is masked; of an
-    address, what its query keeps secret.
+    address, what its query keeps secret; of arguments, what is secret in them.
     """
     if isinstance(value, SecretStr):
         written = candidates[0].value if candidates else None
@@ -94,10 +132,12 @@ def plain(path: KeyPath, value: object, candidates: tuple[Candidate, ...] = ()) 
 
 
 def digest_of(settings: Settings, provenance: Candidates, system_prompt: str) -> str:
-    """Digest all that the configuration says; the same in any process."""
+    """Digest all that the configuration says, and in which order; the same in any process."""
     values = {
         dotted(path): plain(path, value, provenance.get(path, ()))
         for path, value in values_of(settings).items()
     }
-    text = json.dumps({"values": values, "system_prompt": system_prompt}, sort_keys=True)
+    orders = {dotted(table): names for table, names in orders_of(settings).items()}
+    said = {"values": values, "orders": orders, "system_prompt": system_prompt}
+    text = json.dumps(said, sort_keys=True)
     return hashlib.blake2b(text.encode("ascii"), digest_size=16).hexdigest()

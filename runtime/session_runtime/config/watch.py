@@ -9,23 +9,14 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol
 
 from watchfiles import awatch
 
-from session_runtime.config.fingerprint import (
-    Fingerprint,
-    Watched,
-    counts_in_tree,
-    fingerprint,
-    is_mount_point,
-    is_readable,
-    places_of,
-    watched_by,
-)
+from session_runtime.config.fingerprint import concerned, counts_in_tree, watched_by
+from session_runtime.config.look import Armed, Folder, Seen, cause, is_unknown, see, stirred
 from session_runtime.config.receipt import Receipt, Trigger
 from session_runtime.config.snapshot import ConfigSnapshot
 from session_runtime.threads import in_thread
@@ -46,13 +37,9 @@ STEP_MS: Final = 10
 ALIVE_MS: Final = 250
 """How events are gathered, and how often it is told that there are none, in milliseconds."""
 LATE_S: Final = 30.0
-"""So long one look and one reload together may take before the watching counts as stuck."""
+"""So long one look may take before the watching counts as stuck."""
 AGAIN_S: Final = (0.1, 1.0, 5.0)
 """Waits before the watching starts again after a failure; the last one holds for all further ones."""
-
-_STIRRED: Final = "stirred "
-
-_Folder = tuple[Path, int, int]
 
 _log: Final = logging.getLogger(__name__)
 
@@ -75,29 +62,6 @@ class Live(Protocol):
         """What a reload would come to."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Armed:
-    """What events are asked of, with inodes: a folder that is made anew has to be asked again.
-
-    In ``folders`` only ``places`` count; other files there may be written all the time.
-    """
-
-    folders: tuple[_Folder, ...] = ()
-    trees: tuple[_Folder, ...] = ()
-    places: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    """What was found in one look at ``watched``; ``readable`` is about the configuration file."""
-
-    watched: Watched
-    prints: Fingerprint
-    readable: bool
-    is_mounted: bool
-    armed: _Armed
-
-
 class Watcher:
     """Watches whatever the configuration in force was read from, and reloads when that changes.
 
@@ -116,8 +80,9 @@ class Watcher:
         self._recheck_s = recheck_s
         self._tasks: list[asyncio.Task[None]] = []
         self._hint = asyncio.Event()
-        self._seen: _Seen | None = None
-        self._armed = _Armed()
+        self._seen: Seen | None = None
+        self._reloads = 0
+        self._armed = Armed()
         self._rearm = asyncio.Event()
         self._touched: set[str] = set()
         self._missed = True
@@ -210,7 +175,7 @@ class Watcher:
         self._restarts += 1
         _log.error("watching for edits failed and starts again: %s", self._failure)
 
-    async def _look(self, deep: bool = True) -> _Seen:
+    async def _look(self, deep: bool = True) -> Seen:
         """Look at everything; at the folders of tools only if ``deep``, as they may be many.
 
         Otherwise an event there counts as a change, and without one they are as before. Before the
@@ -219,23 +184,24 @@ class Watcher:
         watched, last = watched_by(self._config, self._live.snapshot), self._seen
         known = None
         if not deep and (last is None or self._touched):
-            known = f"{_STIRRED}{self.looks}"
+            known = stirred(self.looks)
         elif not deep and last is not None and last.watched == watched:
             known = last.prints.trees
-        seen = await in_thread("look at configuration", partial(_see, watched, known))
+        seen = await in_thread("look at configuration", partial(see, watched, known))
         self.looks += 1
         self._looked_at = asyncio.get_running_loop().time()
         self._is_mounted = seen.is_mounted
         return seen
 
     async def _follow(self) -> None:
-        """Reload for every change, one after the other."""
-        while True:
-            hinted = await _within(self._recheck_s, self._hint)
-            if hinted:
-                await self._settle()
-            deep, self._missed = self._missed or not hinted, False
-            await self._reload_if_changed(deep)
+        """Reload for every change; one that is noticed during a reload hurries it on (REL-1)."""
+        async with asyncio.TaskGroup() as reloads:
+            while True:
+                hinted = await _within(self._recheck_s, self._hint)
+                if hinted:
+                    await self._settle()
+                deep, self._missed = self._missed or not hinted, False
+                await self._reload_if_changed(deep, reloads)
 
     async def _settle(self) -> None:
         """Wait until no more events come."""
@@ -245,33 +211,57 @@ class Watcher:
             await _within(QUIET_S, self._hint)
         self._hint.clear()
 
-    async def _reload_if_changed(self, deep: bool) -> None:
+    async def _reload_if_changed(self, deep: bool, reloads: asyncio.TaskGroup) -> None:
         before, now = self._seen, await self._look(deep)
+        if before is not None and not deep and before.armed.trees != now.armed.trees:
+            deep, now = (
+                True,
+                await self._look(),
+            )  # other folders, of which no event may have told yet
         if before is None or before.watched != now.watched:
-            await self._reload_quietly(now)
-        elif (trigger := _cause(before.prints, now.prints)) is not None:
+            await self._reload_quietly(now, reloads)
+        elif (trigger := cause(before, now)) is not None:
             if before.prints.config != now.prints.config and not now.readable:
-                now = await self._finished()
-            await self._reload(trigger, now, None if deep else self._told_of())
-        elif self._live.rejected is not None or _is_unknown(before.prints, now.prints):
-            await self._reload_quietly(now)
+                now = await self._finished(deep)
+            self._reload(trigger, now, None if deep else self._told_of(), reloads)
+        elif not self._reloads and (self._live.rejected is not None or is_unknown(before, now)):
+            await self._reload_quietly(now, reloads)
         if now.armed != self._armed:
             self._rearm.set()
 
-    async def _finished(self) -> _Seen:
-        """Wait a while for a file that may be half written."""
+    async def _finished(self, deep: bool) -> Seen:
+        """Wait a while for a file that may be half written, and look once more then."""
         end = asyncio.get_running_loop().time() + UNFINISHED_S
         while True:
             await _within(QUIET_S, self._hint)
             self._hint.clear()
             now = await self._look(deep=False)
             if now.readable or asyncio.get_running_loop().time() >= end:
-                return now
+                return await self._look() if deep else now
 
-    async def _reload(self, trigger: Trigger, now: _Seen, touched: frozenset[str] | None) -> None:
+    def _reload(
+        self,
+        trigger: Trigger,
+        now: Seen,
+        touched: frozenset[str] | None,
+        reloads: asyncio.TaskGroup,
+    ) -> None:
+        """Begin a reload for what was seen ``now``, and do not wait for it: it may wait for servers."""
         self._touched.clear()
-        await self._live.reload(trigger, touched)
         self._seen = now
+        self._reloads += 1
+        reloads.create_task(self._reload_from(now, trigger, touched), name="reload for an edit")
+
+    async def _reload_from(
+        self, now: Seen, trigger: Trigger, touched: frozenset[str] | None
+    ) -> None:
+        try:
+            await self._live.reload(trigger, touched)
+        except BaseException:
+            self._seen = None  # whether it is in force has to be found out
+            raise
+        finally:
+            self._reloads -= 1
         if watched_by(self._config, self._live.snapshot) != now.watched:
             self._missed = True  # what is watched from now on may have changed meanwhile
             self._hint.set()
@@ -281,7 +271,7 @@ class Watcher:
         is_sure = self.hears and self._failure is None and not self._missed
         return frozenset(self._touched) if is_sure else None
 
-    async def _reload_quietly(self, now: _Seen) -> None:
+    async def _reload_quietly(self, now: Seen, reloads: asyncio.TaskGroup) -> None:
         """Reload where nothing that is watched changed, but only if that would tell something new.
 
         What a rejected edit lacks may be anywhere; and what a new configuration reads may have been
@@ -291,7 +281,7 @@ class Watcher:
         self._seen = now
         told = tried.verdict == "unchanged" if rejected is None else tried.errors == rejected.errors
         if not told:
-            await self._reload("watch", now, None)
+            self._reload("watch", now, None, reloads)
 
     async def _listen(self) -> None:
         """Ask for events of all folders, and again whenever there are others."""
@@ -315,7 +305,7 @@ class Watcher:
 
     async def _hear(
         self,
-        folders: Iterable[_Folder],
+        folders: Iterable[Folder],
         deep: bool,
         counts: Callable[[str], bool],
         stop: asyncio.Event,
@@ -334,7 +324,7 @@ class Watcher:
         async for changes in events:
             self._failure, self.hears = None, True
             if changes:
-                self._touched.update(path for _, path in changes if deep)
+                self._touched.update(concerned(path) for _, path in changes if deep)
                 self._hint.set()
 
 
@@ -345,47 +335,6 @@ def _causes(failure: Exception) -> Iterator[Exception]:
             yield from _causes(inner)
     else:
         yield failure
-
-
-def _see(watched: Watched, known_trees: str | None) -> _Seen:
-    places = places_of(watched.files)
-    armed = _Armed(
-        tuple(dict.fromkeys(_identified(place.parent for place in places))),
-        tuple(dict.fromkeys(_identified(watched.trees))),
-        frozenset(map(str, places)),
-    )
-    return _Seen(
-        watched,
-        fingerprint(watched, known_trees),
-        is_readable(watched.config),
-        is_mount_point(watched.config),
-        armed,
-    )
-
-
-def _identified(folders: Iterable[Path]) -> Iterator[_Folder]:
-    for folder in folders:
-        try:
-            fact = folder.stat()
-        except OSError:
-            continue
-        yield folder, fact.st_dev, fact.st_ino
-
-
-def _cause(before: Fingerprint, now: Fingerprint) -> Trigger | None:
-    """What changed, the most telling first; None if nothing is known to have changed."""
-    if (before.config, before.others) != (now.config, now.others):
-        return "watch"
-    if before.secrets != now.secrets:
-        return "secret"
-    if before.trees == now.trees or _is_unknown(before, now):
-        return None
-    return "source"
-
-
-def _is_unknown(before: Fingerprint, now: Fingerprint) -> bool:
-    """Whether the folders of tools were looked at now and not before, as after the start."""
-    return before.trees.startswith(_STIRRED) and not now.trees.startswith(_STIRRED)
 
 
 async def _within(seconds: float, event: asyncio.Event) -> bool:

@@ -9,10 +9,18 @@ from datetime import date, time
 from enum import Enum
 from typing import Final
 
-from session_runtime.config.by_name import Show, Steps, by_name, mask, names_secret
+from session_runtime.config.by_name import (
+    Show,
+    Steps,
+    by_name,
+    holds_arguments,
+    mask,
+    masked_text,
+    names_secret,
+)
 from session_runtime.config.keys import KeyPath, dotted
 from session_runtime.config.origin import MASK
-from session_runtime.config.secrets import is_reference, masked_address
+from session_runtime.config.secrets import is_reference
 from session_runtime.config.section import Acts
 from session_runtime.config.shape import SHAPE, Branch, Leaf, Names, Node, child, node_at
 
@@ -44,7 +52,7 @@ def masked(data: Mapping[str, object]) -> dict[str, object]:
 
     References (``env:NAME``, ``file:/path``) stay. Where a key may hold anything, and where there is
     no such key, what stands under a name that sounds secret is masked; of an address, what its query
-    keeps secret.
+    keeps secret; of arguments, what is secret in them.
     """
     return _table(data, SHAPE, (), mask)
 
@@ -55,20 +63,23 @@ def with_secrets(
     """Copy masked ``data``, with what is ``now`` in the place of each mask (CFG-4b).
 
     Gives also the keys that have nothing there now; their masks stay. In a list, a place is the same
-    only if all that is not secret in its item is: whose secret it is follows from that.
+    only if all that is not secret in its item is, and in its list if that holds arguments: whose secret
+    it is follows from that.
     """
     missing: list[KeyPath] = []
     shown = masked(now)
 
     def in_place(steps: Steps) -> bool:
-        items = (steps[: at + 1] for at, step in enumerate(steps) if isinstance(step, int))
+        items = [steps[: at + 1] for at, step in enumerate(steps) if isinstance(step, int)]
+        if holds_arguments(steps[:-1]):
+            items = [steps[:-1]]
         return all(same(value_at(data, item), value_at(shown, item)) for item in items)
 
     def unmask(steps: Steps, value: object, secret: bool) -> object:
-        if not (value == MASK if secret else _is_masked_address(str(value))):
+        if not (value == MASK if secret else _is_masked(steps, str(value))):
             return value
         kept = value_at(now, steps)
-        known = isinstance(kept, str) and (secret or masked_address(kept) == value)
+        known = isinstance(kept, str) and (secret or masked_text(steps, kept) == value)
         if known and in_place(steps):
             return kept
         missing.append(tuple(step for step in steps if isinstance(step, str)))
@@ -173,6 +184,8 @@ def _copied(value: object, node: Node | None, path: Steps, show: Show) -> object
     match node, value:
         case (Branch() | Names(), Mapping()):
             return _table(value, node, path, show)
+        case (Leaf(), list()) if holds_arguments(path):
+            return by_name(value, path, show, secret=False)
         case (Leaf(anything=False), list()):
             return [_copied(item, node, (*path, at), show) for at, item in enumerate(value)]
         case (Leaf(secret=True), _):
@@ -184,8 +197,9 @@ def _copied(value: object, node: Node | None, path: Steps, show: Show) -> object
             return by_name(value, path, show, secret=names_secret(path))
 
 
-def _is_masked_address(text: str) -> bool:
-    return MASK in text.partition("?")[2] and masked_address(text) == text
+def _is_masked(steps: Steps, text: str) -> bool:
+    masks_in = text if holds_arguments(steps[:-1]) else text.partition("?")[2]
+    return MASK in masks_in and masked_text(steps, text) == text
 
 
 def keys_of(data: Mapping[str, object]) -> Mapping[KeyPath, object]:

@@ -176,6 +176,8 @@ class GenerationBuilder:
         source = await self._sources.acquire(source_key, open_handlers)
         undo.push_async_callback(self._sources.release, source_key)
         await _settled(held, settings.mcp.wait_s, hurry)
+        if settings.mcp.servers:
+            await self._approvals.look()
         servers = await _servers(snapshot, held, running, found, self._approvals)
         catalog = await _catalog(found, source, servers, running)
         derived = await self._derive(snapshot, catalog, before)

@@ -13,7 +13,8 @@ from session_runtime.config.mcp import McpTool
 from session_runtime.mcp.base import Definition, Listing
 from session_runtime.mcp.callers import callers_of
 from session_runtime.mcp.naming import Listed
-from session_runtime.registry.approvals import Approvals, Changed, Seen
+from session_runtime.registry.approval_file import Seen
+from session_runtime.registry.approvals import Approvals, Changed
 from session_runtime.registry.catalog import Quarantined
 from session_runtime.registry.names import canonical_name
 

@@ -46,6 +46,11 @@ class Listing:
     stale: bool = False
 
     @property
+    def content(self) -> object:
+        """Equal for lists of the same, whenever they were made."""
+        return frozenset((tool.name, tool.digest) for tool in self.tools), self.refused
+
+    @property
     def undescribed(self) -> tuple[str, ...]:
         """Names of tools that the server says nothing about; they are kept (RTE-5)."""
         return tuple(tool.name for tool in self.tools if not tool.description)
@@ -56,7 +61,7 @@ class Health:
     """How a connection is, for operators; texts from the server are bounded and hold no secret.
 
     ``since`` is when it came into this state, in seconds since 1970. ``error`` says why it is not ready,
-    or was not the last time. ``calls`` are under way now; ``skipped_lines`` were no messages.
+    or was not the last time. ``calls`` are under way now; ``skipped_lines`` were no messages, or none of use.
     """
 
     state: State

@@ -11,14 +11,20 @@ from typing import Any, Final, Protocol
 from session_runtime.errors import ToolError
 from session_runtime.mcp.base import OnProgress
 from session_runtime.mcp.content import value_of
-from session_runtime.mcp.faults import Fault, bad_result, error_of_call, tool_not_found
+from session_runtime.mcp.faults import (
+    MAX_CHARS,
+    Fault,
+    bad_result,
+    error_of_call,
+    says_not_there,
+    tool_not_found,
+)
 from session_runtime.mcp.stderr_log import Shown
 from session_runtime.types import JsonObject
 
 MAX_ROUNDS: Final = 10
 _FIRST_WAIT_S: Final = 0.05
 _LONGEST_WAIT_S: Final = 0.25
-_MAX_MESSAGE_CHARS: Final = 300
 
 
 class Caller(Protocol):
@@ -50,7 +56,7 @@ async def call_tool(
     def forward(done: float, total: float | None, message: str | None) -> None:
         if math.isfinite(done):
             known = total if total is not None and math.isfinite(total) else None
-            said = None if message is None else shown(message, _MAX_MESSAGE_CHARS)
+            said = None if message is None else shown(message, MAX_CHARS)
             on_progress(done, known, said)
 
     try:
@@ -59,11 +65,11 @@ async def call_tool(
     except Fault as fault:
         raise error_of_call(fault, server, tool, shown) from fault
     except ToolError as error:
-        if rounds == 1 and str(error) == f"Unknown tool: {tool}":  # as servers of the SDK say it
-            raise tool_not_found(server, tool, "it says that it is unknown") from error
+        if rounds == 1 and says_not_there(str(error), tool):  # as servers of the SDK say it
+            raise tool_not_found(server, tool, shown(str(error), MAX_CHARS)) from error
         raise
     except ValueError as error:
-        raise bad_result(server, tool, shown(str(error), _MAX_MESSAGE_CHARS)) from error
+        raise bad_result(server, tool, shown(str(error), MAX_CHARS)) from error
 
 
 async def _completed(

@@ -18,7 +18,6 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import (
     CONNECTION_CLOSED,
     REQUEST_TIMEOUT,
-    UNSUPPORTED_PROTOCOL_VERSION,
     CallToolRequest,
     CallToolRequestParams,
     Implementation,
@@ -72,29 +71,38 @@ class Client:
         return ("", "") if info is None else (info.name, info.version)
 
     @property
-    def heard_at(self) -> float:
-        """When the server was last heard, by the event loop's clock."""
-        return self._tap.heard_at
+    def answered_at(self) -> float:
+        """When the server last answered, by the event loop's clock."""
+        return self._tap.answered_at
+
+    @property
+    def skipped(self) -> int:
+        """How many things that it said unasked were malformed."""
+        return self._tap.skipped
 
     @property
     def waiting(self) -> int:
         """How many lists and calls are unanswered."""
         return self._tap.waiting
 
-    async def agree(self, protocol: Protocol, probe_s: float) -> None:
+    async def agree(self, agreeing: "Agreeing") -> None:
         """Find the revision that both speak; before that no other request can be made. Raises Fault."""
         with self._faults():
-            match protocol:
+            match agreeing.protocol:
                 case "handshake":
                     await self._session.initialize()
                 case "stateless":
                     await self._session.discover()
                 case "auto":
-                    if not await self._is_found_stateless(probe_s):
+                    first = agreeing.probe_first
+                    if not (first and await self._is_found_stateless(agreeing.probe_s)):
                         await self._shake_hands()
 
     async def _is_found_stateless(self, probe_s: float) -> bool:
-        """Whether the server says so; nothing else that it answers says more than no."""
+        """Whether the server says so; nothing else that becomes of the question says more than no.
+
+        Raises MCPError where no other question could be asked.
+        """
         try:
             async with asyncio.timeout(probe_s):
                 await self._session.discover()
@@ -102,19 +110,22 @@ class Client:
             return False  # no answer, no fitting one, or no revision in common
         except MCPError as error:
             fault = self._fault_in(error.data)
-            if self._tap.ended or (fault is not None and fault.kind != "error"):
+            if self._tap.ended or (fault is not None and fault.kind == "unreachable"):
                 raise
             return False
         return True
 
     async def _shake_hands(self) -> None:
-        """Shake hands; a server that meanwhile understood the question before says what it wants."""
+        """Shake hands; a server that refuses it, but speaks the newer generation, says what it wants."""
         try:
             await self._session.initialize()
         except MCPError as error:
-            if error.code != UNSUPPORTED_PROTOCOL_VERSION:
+            if self._tap.ended or self._fault_in(error.data) is not None:
                 raise
-            await self._session.discover()
+            try:
+                await self._session.discover()
+            except (MCPError, ValidationError, RuntimeError):
+                raise error from None
 
     async def page(self, cursor: str | None) -> JsonObject:
         """One page of the list of tools, unread; raises Fault."""
@@ -149,7 +160,11 @@ class Client:
             return answer.raw
 
     async def ping(self) -> None:
-        """Ask whether the server lives; an error is an answer too. Raises Fault if it does not."""
+        """Ask whether the server lives; an error is an answer too. Raises Fault if it does not.
+
+        A status that refuses the question comes from whoever stands in front as well: then it must list
+        its tools.
+        """
         try:
             with self._faults():
                 if self._is_stateless:
@@ -159,6 +174,20 @@ class Client:
         except Fault as fault:
             if fault.kind in ("lost", "unreachable", "expired", "late"):
                 raise
+            if fault.kind != "busy" and self._is_by_transport(fault):
+                await self._list_as_sign()
+
+    async def _list_as_sign(self) -> None:
+        try:
+            await self.page(None)
+        except Fault as fault:
+            if fault.kind != "busy" and self._is_by_transport(fault):
+                raise
+
+    def _is_by_transport(self, fault: Fault) -> bool:
+        """Whether it was noticed on the way, and is no answer in the protocol."""
+        cause = fault.__cause__
+        return isinstance(cause, MCPError) and self._fault_in(cause.data) is not None
 
     async def watch(self, on_change: Callable[[], None]) -> None:
         """Tell of changes that a stateless server tells only those who listen for; ends if it tells none."""
@@ -198,11 +227,10 @@ class Client:
 
 @asynccontextmanager
 async def connect(
-    streams: Streams, protocol: Protocol, probe_s: float, watching: "Watching", fault_in: FaultIn
+    streams: Streams, agreeing: "Agreeing", watching: "Watching", fault_in: FaultIn
 ) -> AsyncIterator[Client]:
     """Open a connection and agree on a revision of the protocol.
 
-    With ``auto`` a server that does not answer within ``probe_s`` that it is stateless is shaken hands with.
     Raises what opening ``streams`` raises, mostly in groups, and Fault where the server refuses.
     """
 
@@ -217,8 +245,21 @@ async def connect(
             tap.reading(read), tap.writing(write), message_handler=handle, client_info=info
         ) as session:
             client = Client(session, tap, fault_in)
-            await client.agree(protocol, probe_s)
+            await client.agree(agreeing)
             yield client
+
+
+@dataclass(frozen=True, slots=True)
+class Agreeing:
+    """How to find the revision of the protocol that both speak.
+
+    With ``auto`` a server that does not answer within ``probe_s`` that it is stateless is shaken hands with;
+    without ``probe_first`` it is asked that only when it refuses the handshake.
+    """
+
+    protocol: Protocol
+    probe_s: float
+    probe_first: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,6 +86,7 @@ class Connection:
         self._edges = edges
         self._shown = Shown(secrets_of(settings))
         self._kept = kept_from_results(settings)
+        self._probe_first = True
         self._owner = Owner(
             self._ready,
             self._listed,
@@ -117,10 +118,14 @@ class Connection:
         return replace(
             self._health,
             calls=self._calls,
-            skipped_lines=0 if life is None else life.line.skipped(),
+            skipped_lines=self._skipped(),
             pid=None if life is None else life.line.pid(),
             retry_in_s=None if self._retry_at is None else max(0.0, self._retry_at - _now()),
         )
+
+    def _skipped(self) -> int:
+        on_line = 0 if self._life is None else self._life.line.skipped()
+        return on_line if self._client is None else on_line + self._client.skipped
 
     def start(self) -> None:
         """Begin to connect, and from then on to keep the connection."""
@@ -148,17 +153,23 @@ class Connection:
                 retry_after_s=self.health.retry_in_s,
             )
         self._calls += 1
-        began = _now()
+        told_at = _now()
+
+        def on_told(done: float, total: float | None, message: str | None) -> None:
+            nonlocal told_at
+            told_at = _now()
+            on_progress(done, total, message)
+
         try:
             return await call_tool(
-                client, self._place.name, tool, arguments, key, on_progress, self._shown, self._kept
+                client, self._place.name, tool, arguments, key, on_told, self._shown, self._kept
             )
         except TransientError as error:
             if isinstance(error.__cause__, Fault):
                 life.note(error.__cause__)
             raise
         except asyncio.CancelledError:
-            if _now() - max(began, client.heard_at) >= self._idle_s(tool):
+            if _now() - told_at >= self._idle_s(tool):
                 life.suspect_when_idle()
             raise
         finally:
@@ -205,13 +216,37 @@ class Connection:
         self._settled.set()
 
     async def _live(self) -> Over:
-        """Make one connection, and give how it came to its end; cancelled, end it."""
+        """Make one connection, and give how it came to its end; cancelled, end it.
+
+        There are servers that break at the question whether they speak the newer generation of the protocol:
+        those are begun anew at once with a handshake, which they get first from now on. So each attempt that
+        came to no agreement is followed by one that asks the other way round.
+        """
+        over, life = await self._attempt()
+        if self._settings.protocol != "auto" or life.agreed:
+            return over
+        self._probe_first = not self._probe_first
+        if self._probe_first or not life.broke:
+            return over
+        _log.info("server %s broke (%s): a handshake comes first now", self._place.name, over)
+        over, life = await self._attempt()
+        self._probe_first = not life.agreed
+        return over
+
+    async def _attempt(self) -> tuple[Over, Life]:
         line = self._edges.open_line(self._place, self._settings, self._shown)
-        life = self._life = Life(self._place.name, self._settings, line, self._owner, self._shown)
+        life = self._life = Life(
+            self._place.name,
+            self._settings,
+            line,
+            self._owner,
+            self._shown,
+            probe_first=self._probe_first,
+        )
         living = asyncio.create_task(life.live(), name=f"connection of {self._place.name}")
         try:
             await asyncio.wait((living,))
-            return self._outcome(living, line)
+            return self._outcome(living, line), life
         finally:
             self._client = None
             await _end(living)

@@ -6,21 +6,32 @@ What the model reads of it is decided in ``registry.invoke``.
 import binascii
 from base64 import b64decode
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
 from session_runtime.errors import ToolError
 from session_runtime.handler import Image
-from session_runtime.registry.invoke.encode import encodable, least_chars
+from session_runtime.mcp.masking import masked
+from session_runtime.registry.invoke.encode import encodable, json_text, least_chars
+from session_runtime.registry.invoke.output import Parts
 from session_runtime.threads import aside
-from session_runtime.trace.redact import MASK
 from session_runtime.types import JsonObject
 
 MAX_ERROR_CHARS: Final = 8_000
 MAX_PARTS: Final = 10_000
 _QUICK_CHARS: Final = 262_144
 
-Part = str | dict[str, Any] | Image | bytes
+
+@dataclass(frozen=True, slots=True)
+class Unusable:
+    """A part that cannot be read, and why; it costs none of the others."""
+
+    type: str | None
+    why: str
+
+
+Part = str | dict[str, Any] | Image | bytes | Unusable
 
 
 async def value_of(result: JsonObject, secrets: Sequence[str] = ()) -> object:
@@ -28,9 +39,10 @@ async def value_of(result: JsonObject, secrets: Sequence[str] = ()) -> object:
 
     One text stays a text, several become one with line ends between; an image becomes an ``Image``, sound
     and the bytes of a resource become bytes. Where there are several parts of different kinds each is
-    described in a list; links and resources are references with their address. ``secrets`` are masked in
-    all of its texts. Raises ToolError with the
-    tool's words for a result that is an error, ValueError for one that cannot be read.
+    described in ``Parts``; links and resources are references with their address. Beside data stands what
+    is no text, and no text but where the data is empty: mostly it says the same. ``secrets`` are masked in
+    all of it. Raises ToolError with the tool's words for a result that is an error, ValueError for one of
+    which nothing can be read.
     """
     if least_chars(result, _QUICK_CHARS) <= _QUICK_CHARS:
         return _masked_value(result, secrets)
@@ -38,48 +50,47 @@ async def value_of(result: JsonObject, secrets: Sequence[str] = ()) -> object:
 
 
 def _masked_value(result: JsonObject, secrets: Sequence[str]) -> object:
-    if not secrets:
-        return _value(result)
-    try:
-        return _masked(_value(result), secrets)
-    except ToolError as error:
-        raise ToolError(str(_masked(str(error), secrets))) from None
-
-
-def _masked(value: object, secrets: Sequence[str]) -> object:
-    match value:
-        case str():
-            for secret in secrets:
-                value = value.replace(secret, MASK)
-            return value
-        case dict():
-            return {_masked(key, secrets): _masked(each, secrets) for key, each in value.items()}
-        case list():
-            return [_masked(each, secrets) for each in value]
-        case _:
-            return value
+    return _value(masked(result, secrets) if secrets else result)
 
 
 def _value(result: JsonObject) -> object:
-    content = result.get("content")
-    if content is None and result.get("structuredContent") is not None:
+    content, data = result.get("content"), result.get("structuredContent")
+    if result.get("isError") is True:
+        raise ToolError(_error_text(content, data))
+    if content is None and data is not None:
         content = []
     if not isinstance(content, list):
         raise ValueError("it has no content")
     if len(content) > MAX_PARTS:
         raise ValueError(f"it has {len(content)} parts, more than {MAX_PARTS}")
-    if result.get("isError") is True:
-        raise ToolError(_error_text(content))
-    if result.get("structuredContent") is not None:
-        return result["structuredContent"]
-    return _joined([_part(block) for block in content])
+    parts = [_part(block) for block in content]
+    return _joined(parts) if data is None else _beside(data, parts)
 
 
 def _joined(parts: Sequence[Part]) -> object:
     texts = [part for part in parts if isinstance(part, str)]
     if len(texts) == len(parts):
         return "\n".join(texts)
-    return parts[0] if len(parts) == 1 else [_described(part) for part in parts]
+    faults = [part.why for part in parts if isinstance(part, Unusable)]
+    if len(faults) == len(parts):
+        raise ValueError(f"no part of its content can be read: {faults[0]}")
+    return parts[0] if len(parts) == 1 else Parts(_described(part) for part in parts)
+
+
+def _beside(data: object, parts: Sequence[Part]) -> object:
+    """Data with what it does not say itself, which is mostly nothing."""
+    others = [_described(part) for part in parts if _says_more(part, data)]
+    return Parts([data, *others], data) if others else data
+
+
+def _says_more(part: Part, data: object) -> bool:
+    match part:
+        case str():
+            return data in ({}, []) and part.strip() not in ("", "{}", "[]")
+        case Unusable(type="text"):
+            return False
+        case _:
+            return True
 
 
 def _described(part: Part) -> object:
@@ -88,13 +99,23 @@ def _described(part: Part) -> object:
             return {"kind": "image", "media_type": media_type, "bytes": len(data)}
         case bytes():
             return {"kind": "bytes", "bytes": len(part)}
+        case Unusable(kind, why):
+            return {"kind": "unusable", "type": kind, "why": why}
         case _:
             return part
 
 
 def _part(block: object) -> Part:
+    try:
+        return _read(block)
+    except ValueError as error:
+        kind = block.get("type") if isinstance(block, dict) else None
+        return Unusable(kind[:40] if isinstance(kind, str) else None, str(error))
+
+
+def _read(block: object) -> Part:
     if not isinstance(block, dict):
-        raise ValueError(f"a part of its content is a {type(block).__name__}")
+        raise ValueError(f"it is a {type(block).__name__}")
     match block.get("type"):
         case "text":
             return _text(block, "text")
@@ -114,7 +135,7 @@ def _part(block: object) -> Part:
 
 def _resource(resource: object) -> dict[str, Any]:
     if not isinstance(resource, dict):
-        raise ValueError("a resource in its content is no object")
+        raise ValueError("its resource is no object")
     reference = _reference("resource", resource, ("uri", "mimeType"))
     if isinstance(resource.get("text"), str):
         return {**reference, "text": resource["text"]}
@@ -141,23 +162,40 @@ def _image(data: bytes, block: dict[str, Any]) -> Part:
 def _text(block: dict[str, Any], key: str) -> str:
     text = block.get(key)
     if not isinstance(text, str):
-        raise ValueError(f"a part of its content has no {key}")
+        raise ValueError(f"it has no {key}")
     return text
 
 
 def _decoded(block: dict[str, Any], key: str) -> bytes:
+    """Base64 in any of its forms: with line ends, without padding, with the letters of addresses."""
+    text = "".join(_text(block, key).split()).rstrip("=").replace("-", "+").replace("_", "/")
     try:
-        return b64decode(_text(block, key), validate=True)
+        return b64decode(text + "=" * (-len(text) % 4), validate=True)
     except (binascii.Error, ValueError) as error:
-        raise ValueError("a part of its content is no base64") from error
+        raise ValueError("it is no base64") from error
 
 
-def _error_text(content: Sequence[object]) -> str:
-    """The tool's own words, as much as anybody reads."""
+def _error_text(content: object, data: object) -> str:
+    """The tool's own words, as much as anybody reads; its data where it has none."""
     words: list[str] = []
     left = MAX_ERROR_CHARS
-    for block in content:
-        if isinstance(block, dict) and isinstance(block.get("text"), str) and left > 0:
-            words.append(block["text"][:left])
+    for block in content if isinstance(content, list) else [{"text": content}]:
+        text = _words_of(block)
+        if text is not None and left > 0:
+            words.append(text[:left])
             left -= len(words[-1])
-    return encodable("\n".join(words)).strip() or "the tool failed and did not say why"
+    said = encodable("\n".join(words)).strip()
+    return said or _as_text(data) or "the tool failed and did not say why"
+
+
+def _words_of(block: object) -> str | None:
+    match block:
+        case {"text": str(text)} | {"resource": {"text": str(text)}}:
+            return text
+        case _:
+            return None
+
+
+def _as_text(data: object) -> str:
+    whole = json_text(data, _QUICK_CHARS) if data else None
+    return "" if whole is None else whole.text[:MAX_ERROR_CHARS]

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,7 +20,7 @@ MAX_CURSOR_CHARS: Final = 16_384
 _SLICE_WEIGHT: Final = 16_384
 _LEAST_WEIGHT: Final = 256  # of any definition, for what it costs to look at one at all
 _NAMED: Final = 5
-_shown: Final = Shown()
+_NO_SECRETS: Final = Shown()
 
 _log = logging.getLogger(__name__)
 
@@ -36,14 +36,17 @@ class Discovered:
     ttl_s: float | None
 
 
-async def discover(server: str, page: Page) -> Discovered:
+async def discover(
+    server: str, page: Page, shown: Shown = _NO_SECRETS, secrets: Sequence[str] = ()
+) -> Discovered:
     """List all tools of a server, one unusable definition costing only itself.
 
     A page that names a cursor which was there before is the last one; if it names its own, it is a page
     that was added before. Raises PermanentError ``mcp.bad_result`` for an answer that is no page, and for
-    more pages, tools or characters than anybody needs; what ``page`` raises goes through.
+    more pages, tools or characters than anybody needs; what ``page`` raises goes through. What people read
+    of it is ``shown``; what it is given that is certainly secret, ``secrets``, is in no definition (CFG-4).
     """
-    found = _Found(server)
+    found = _Found(server, shown, secrets)
     cursor: str | None = None
     seen: set[str] = set()
     for _ in range(MAX_PAGES):
@@ -66,8 +69,10 @@ async def discover(server: str, page: Page) -> Discovered:
 class _Found:
     """What was found so far."""
 
-    def __init__(self, server: str) -> None:
+    def __init__(self, server: str, shown: Shown, secrets: Sequence[str]) -> None:
         self._server = server
+        self._shown = shown
+        self._secrets = secrets
         self._tools: dict[str, Definition] = {}
         self._refused: list[Quarantined] = []
         self._number = 0
@@ -96,17 +101,20 @@ class _Found:
 
     def _add(self, raw: object) -> int:
         try:
-            weighed = read_definition(raw)
+            weighed = read_definition(raw, self._secrets)
         except ValueError as error:
-            self._refused.append(refusal(raw, self._number, self._server, str(error)))
+            self._refuse(raw, str(error))
             return _SLICE_WEIGHT  # it may have taken long to find the fault
         name = weighed.definition.name
         if name in self._tools:
             reason = "the server lists another tool of this name before it"
-            self._refused.append(refusal(raw, self._number, self._server, reason))
+            self._refuse(raw, reason)
         else:
             self._tools[name] = weighed.definition
         return weighed.weight
+
+    def _refuse(self, raw: object, reason: str) -> None:
+        self._refused.append(refusal(raw, self._number, self._server, reason, self._shown))
 
     def _shorten(self, ttl_ms: object) -> None:
         if isinstance(ttl_ms, int | float) and not isinstance(ttl_ms, bool):
@@ -115,7 +123,9 @@ class _Found:
 
     def warn_of(self, cursor: str) -> None:
         """Tell that pages repeat themselves, so that there may be tools behind them."""
-        reason = f"the server gave the cursor {_shown(cursor, 80)!r} twice: no more pages are read"
+        reason = (
+            f"the server gave the cursor {self._shown(cursor, 80)!r} twice: no more pages are read"
+        )
         self._refused.append(Quarantined("(further pages)", self._server, reason))
         _log.warning("server %s: tools/list: %s", self._server, reason)
 
@@ -125,7 +135,7 @@ class _Found:
         listing = Listing(tuple(self._tools.values()), tuple(self._refused), at)
         bare = listing.undescribed
         if bare:
-            names = ", ".join(_shown(name, 64) for name in bare[:_NAMED])
+            names = ", ".join(self._shown(name, 64) for name in bare[:_NAMED])
             _log.warning(
                 "server %s: %d tools have no description, such as %s: the model can hardly choose"
                 " them, set mcp.servers.%s.tools.NAME.description",

@@ -17,10 +17,17 @@ INVALID_REQUEST: Final = -32600
 METHOD_NOT_FOUND: Final = -32601
 INVALID_PARAMS: Final = -32602
 UNREADABLE: Final = -32700
+_OF_CALLS: Final = (METHOD_NOT_FOUND, INVALID_PARAMS)
 
-_NO_SUCH_TOOL: Final = re.compile(
-    r"(?i)\b(?:unknown|no such|unrecogni[sz]ed|nonexistent) tool\b"
-    r"|\btool\b.{0,140}(?:\bnot found\b|\bunknown\b|\bdoes not exist\b|\bnot exist)"
+_PREFIX: Final = r"(?:MCP error -326\d\d: )?"
+_NOT_THERE: Final = (
+    r"(?:unknown|no such|unrecogni[sz]ed|nonexistent) tool:? {name}",
+    r"tool not found: {name}",
+    r"tool:? {name} (?:is )?(?:not found|unknown|not known|does not exist|doesn't exist)"
+    r"(?:: tool not found)?",
+)
+_NO_METHOD: Final = re.compile(
+    _PREFIX + r"method not found(?:: [\"'`]?tools/call[\"'`]?)?\.?", re.I
 )
 
 Kind = Literal["error", "lost", "unreachable", "expired", "busy", "unreadable", "late"]
@@ -69,7 +76,7 @@ def error_of_call(fault: Fault, server: str, tool: str, shown: Shown) -> Session
         case "error" if fault.begun:
             return _failed(fault.code, said, server, tool)
         case "error":
-            return _refused(fault.code, said, server, tool)
+            return _refused(fault, said, server, tool)
         case _ if fault.begun:
             return _may_have_run(said, server, tool)
         case "lost" | "late":
@@ -115,15 +122,29 @@ def tool_not_found(server: str, tool: str, said: str) -> PermanentError:
     )
 
 
-def _refused(code: int, said: str, server: str, tool: str) -> PermanentError:
-    if code == METHOD_NOT_FOUND or (code == INVALID_PARAMS and _NO_SUCH_TOOL.search(said)):
+def _refused(fault: Fault, said: str, server: str, tool: str) -> PermanentError:
+    """An error that a server answered with: words of a running tool may be among those of any code."""
+    message = str(fault)
+    no_method = fault.code == METHOD_NOT_FOUND and _NO_METHOD.fullmatch(message.strip())
+    if no_method or (fault.code in _OF_CALLS and says_not_there(message, tool)):
         return tool_not_found(server, tool, said)
-    if code == INVALID_PARAMS:
+    if fault.code == INVALID_PARAMS:
         return PermanentError(
             f"the server {server!r} refuses the arguments of {tool!r}: {said}",
             code="mcp.invalid_arguments",
         )
-    return _failed(code, said, server, tool)
+    return _failed(fault.code, said, server, tool)
+
+
+def says_not_there(message: str, tool: str) -> bool:
+    """Whether all that a message says is that there is no tool of this very name.
+
+    Then it did not run, and may be called again (RTE-8). Anything else may be the words of a tool that did,
+    about something else that it did not find.
+    """
+    name = f"[\"'`]?(?-i:{re.escape(tool)})[\"'`]?"
+    forms = "|".join(form.format(name=name) for form in _NOT_THERE)
+    return re.fullmatch(rf"{_PREFIX}(?:{forms})\.?", message.strip(), re.I) is not None
 
 
 def _failed(code: int, said: str, server: str, tool: str) -> PermanentError:

@@ -6,31 +6,54 @@ becomes the answer to its request, an error with a mark that only this connectio
 ``HttpTransport``.
 """
 
-import json
+import asyncio
 import ssl
 from collections.abc import Mapping
 from http.cookiejar import CookieJar, DefaultCookiePolicy
+from json import dumps
 from types import TracebackType
 from typing import Any, Final
 
 import httpx2
 from mcp.client.streamable_http import MCP_SESSION_ID, streamable_http_client
 
-from session_runtime.mcp.events import Events, Skips, is_message
+from session_runtime.mcp.answers import Answers
+from session_runtime.mcp.backoff import Backoff
+from session_runtime.mcp.events import CHANGED, Events, Streams, taken_up
+from session_runtime.mcp.exchange import (
+    Asked,
+    Refusal,
+    asked_in,
+    cancelled_by,
+    error_in,
+    has_usable_session,
+    is_plain,
+    moved_to,
+    read,
+    redirected,
+    repeated,
+    retry_after,
+    took_no_request,
+    type_of,
+    with_body,
+)
 from session_runtime.mcp.faults import METHOD_NOT_FOUND, Fault, Kind
 from session_runtime.mcp.framing import MAX_LINE_BYTES
+from session_runtime.mcp.messages import NoMessage, to_line
 from session_runtime.mcp.own_errors import OwnErrors
-from session_runtime.mcp.tap import StreamPair
+from session_runtime.mcp.tap import Reading, StreamPair
 from session_runtime.threads import aside
 
 MAX_ANSWER_BYTES: Final = MAX_LINE_BYTES
 MAX_REFUSAL_BYTES: Final = 65_536
-MAX_RETRY_AFTER_S: Final = 3600.0
 GOODBYE_S: Final = 2.0
+MAX_REDIRECTS: Final = 5
 EVENTS: Final = "text/event-stream"
 _LISTEN: Final = "subscriptions/listen"
+_LIST: Final = "tools/list"
 _METHOD: Final = "mcp-method"
-_PLAIN: Final = frozenset({"", "identity"})
+_LAST_ID: Final = "last-event-id"
+_REDIRECTS: Final = "session-runtime/redirects"
 _NOT_SENT: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 _STATUS: Final = 502
 
@@ -56,12 +79,12 @@ class HttpTransport:
         self._timeouts = _Timeouts(connect_s, silence_s)
         self._below = below
         self._own = OwnErrors()
-        self._skips = Skips()
+        self._known = Streams()
 
     @property
     def skipped(self) -> int:
         """How many events of its streams were no messages."""
-        return self._skips.count
+        return self._known.skipped
 
     def fault_in(self, data: object) -> Fault | None:
         """The fault that an error of this transport tells in its data; None for errors of the server."""
@@ -71,8 +94,9 @@ class HttpTransport:
         below = self._below or httpx2.AsyncHTTPTransport(
             verify=await aside("certificates", self._certificates), trust_env=False
         )
-        self._client = httpx2.AsyncClient(
-            transport=_Answering(below, self._timeouts, self._own, self._skips),
+        answers = Answers()
+        self._client = _Client(
+            transport=_Answering(below, self._timeouts, self._own, answers, self._known),
             headers=self._headers,
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
             trust_env=False,
@@ -81,7 +105,8 @@ class HttpTransport:
         self._streams = streamable_http_client(
             self._url, http_client=self._client, max_sse_event_size=MAX_ANSWER_BYTES
         )
-        return await self._streams.__aenter__()
+        read, write = await self._streams.__aenter__()
+        return Reading(read, answers), write
 
     async def __aexit__(
         self,
@@ -100,6 +125,15 @@ class HttpTransport:
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # plain http: trusts nobody, reads no file
 
 
+class _Client(httpx2.AsyncClient):
+    """Sends halves of surrogate pairs as escapes; they can be in the arguments of a call."""
+
+    def build_request(self, *args: Any, json: Any = None, **more: Any) -> httpx2.Request:
+        """Make a request; JSON is ASCII."""
+        content = None if json is None else dumps(json).encode()
+        return super().build_request(*args, content=content, **more)
+
+
 class _Timeouts:
     """How long each kind of request may take."""
 
@@ -107,13 +141,13 @@ class _Timeouts:
         self._connect_s = connect_s
         self._silence_s = silence_s
 
-    def of(self, request: httpx2.Request) -> httpx2.Timeout:
+    def of(self, request: httpx2.Request, asked: Asked) -> httpx2.Timeout:
         """Only what answers a request is worth waiting for, and only a stream of news for ever."""
         if request.method == "DELETE":
             return httpx2.Timeout(GOODBYE_S)
         if request.method == "GET" or request.headers.get(_METHOD) == _LISTEN:
             return httpx2.Timeout(self._connect_s, read=None)
-        if _is_request(request):
+        if asked.id is not None:
             return httpx2.Timeout(self._connect_s, read=self._silence_s)
         return httpx2.Timeout(self._connect_s)
 
@@ -126,22 +160,39 @@ class _Answering(httpx2.AsyncBaseTransport):
         below: httpx2.AsyncBaseTransport,
         timeouts: _Timeouts,
         own: OwnErrors,
-        skips: Skips,
+        answers: Answers,
+        known: Streams,
     ) -> None:
         self._below = below
         self._timeouts = timeouts
         self._own = own
-        self._skips = skips
+        self._answers = answers
+        self._known = known
+        self._news = Backoff(lambda: 1.0)
+        self._had_news = False
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request; raises nothing that a network or a server could cause."""
-        request.extensions["timeout"] = self._timeouts.of(request).as_dict()
+        await request.aread()  # the SDK repeats it where it is redirected to, with a stream only
+        asked = asked_in(request)
+        if asked.id is None and (cancelled := cancelled_by(request)) is not None:
+            self._known.open.discard(cancelled)
+        request.extensions["timeout"] = self._timeouts.of(request, asked).as_dict()
+        if request.method == "GET":
+            return await self._listened(request)
+        response = await self._sent(request, asked)
+        if request.method == "DELETE":
+            await response.aclose()
+            return httpx2.Response(204, request=request)  # nobody can do anything about it
+        return response
+
+    async def _sent(self, request: httpx2.Request, asked: Asked) -> httpx2.Response:
         try:
             response = await self._below.handle_async_request(request)
         except httpx2.TransportError as error:
             return self._failed(request, error)
         try:
-            return await self._checked(request, response)
+            return await self._checked(request, asked, response)
         except httpx2.TransportError as error:
             await response.aclose()
             return self._failed(request, error)
@@ -149,53 +200,146 @@ class _Answering(httpx2.AsyncBaseTransport):
             await response.aclose()
             raise
 
-    async def _checked(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
+    async def _checked(
+        self, request: httpx2.Request, asked: Asked, response: httpx2.Response
+    ) -> httpx2.Response:
         """Let an event stream through; read what is no stream, in bounds, and tell what it refuses."""
-        if request.method == "GET" or 300 <= response.status_code < 400:
-            return await self._news(request, response)
-        if response.headers.get("content-encoding", "").strip().lower() not in _PLAIN:
+        if 300 <= response.status_code < 400:
+            await response.aclose()
+            return self._redirected(request, response)
+        if not is_plain(response):
             await response.aclose()
             return self._error(
                 request, "unreadable", "its answer is compressed, which nobody asked for"
             )
-        if response.status_code < 300 and _type(response) == EVENTS:
-            return self._events(request, response)
+        if not has_usable_session(response):
+            await response.aclose()
+            return self._error(request, "unreadable", "its session id cannot stand in a header")
+        if response.status_code < 300 and type_of(response) == EVENTS:
+            return self._events(request, response, asked.id)
         most = MAX_ANSWER_BYTES if response.status_code < 300 else MAX_REFUSAL_BYTES
-        body = await _read(response, most)
+        body = await read(response, most)
         await response.aclose()
         if response.status_code >= 400:
-            code = _error_code(response, body)
-            if code is None or (response.status_code == 404 and code != METHOD_NOT_FOUND):
-                return self._refused(request, response)
+            return await self._refused(request, asked, response, body)
         if body is None:
             return self._error(request, "unreadable", f"its answer has more than {most} bytes")
-        if response.status_code < 300 and _is_request(request) and not is_message(body):
-            return self._error(request, "unreadable", "its answer is no message")
-        body = _addressed(request, body)
-        kept = [(k, v) for k, v in response.headers.raw if k.lower() not in _OF_BODY]
-        return httpx2.Response(response.status_code, headers=kept, content=body, request=request)
+        return await self._answered(request, asked, response, body)
 
-    async def _news(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
-        """The stream of what a server says unasked, unless that was too much of what nobody can read."""
-        if response.status_code >= 300 or _type(response) != EVENTS:
-            return response
-        if self._skips.too_many:
-            await response.aclose()
+    async def _answered(
+        self, request: httpx2.Request, asked: Asked, response: httpx2.Response, body: bytes
+    ) -> httpx2.Response:
+        if asked.id is None:
+            body = b""
+        else:
+            try:
+                body = to_line(await self._answers.answer(body, asked.id))
+            except NoMessage:
+                return self._error(request, "unreadable", "its answer is no message")
+        return with_body(request, response, body)
+
+    def _redirected(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
+        """Let the SDK follow it, or tell that it cannot be followed."""
+        times = request.extensions[_REDIRECTS] = request.extensions.get(_REDIRECTS, 0) + 1
+        if moved_to(request, response) is not None and times <= MAX_REDIRECTS:
+            return redirected(request, response)
+        said = f"it answered with status {response.status_code}, which leads nowhere on its host"
+        return self._error(request, "error", f"{said}: is the url right?")
+
+    async def _listened(self, request: httpx2.Request) -> httpx2.Response:
+        """A stream that somebody listens to: news, or one that is taken up again."""
+        tagged = request.headers.get(_LAST_ID, "")
+        id_, last_id = taken_up(tagged) if tagged else (None, "")
+        if last_id:
+            request.headers[_LAST_ID] = last_id
+        is_over = self._known.deaf if id_ is None else id_ not in self._known.open
+        if is_over:
             return httpx2.Response(405, request=request)
-        return self._events(request, response)
+        try:
+            response = await self._below.handle_async_request(request)
+        except httpx2.TransportError:
+            return await self._none_now(request, id_)
+        if response.status_code < 300 and type_of(response) == EVENTS and is_plain(response):
+            return self._events(request, response, id_)
+        await response.aclose()
+        if 300 <= response.status_code < 400:
+            return self._redirected(request, response)
+        if response.status_code == 429 or response.status_code >= 500:
+            return await self._none_now(request, id_)
+        return httpx2.Response(max(response.status_code, 400), request=request)
 
-    def _events(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
+    async def _none_now(self, request: httpx2.Request, id_: str | int | None) -> httpx2.Response:
+        """A stream without events, after a while: the SDK asks again for such, but not after errors."""
+        if id_ is not None:
+            return httpx2.Response(_STATUS, request=request)
+        await asyncio.sleep(self._news.next_s())
+        return httpx2.Response(200, headers={"content-type": EVENTS}, request=request)
+
+    def _events(
+        self, request: httpx2.Request, response: httpx2.Response, id_: str | int | None
+    ) -> httpx2.Response:
         response.request = request
-        id_ = _members(request.content).get("id") if request.method == "POST" else None
-        return Events(response, id_, self._own, self._skips).as_response()
+        first = b""
+        if request.method == "GET" and id_ is None:
+            first = CHANGED if self._had_news else b""  # what changed meanwhile is not told
+            self._had_news = True
+            self._news.reset()
+        return Events(response, id_, self._own, self._answers, self._known, first).as_response()
 
-    def _refused(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
+    async def _refused(
+        self,
+        request: httpx2.Request,
+        asked: Asked,
+        response: httpx2.Response,
+        body: bytes | None,
+    ) -> httpx2.Response:
+        """Tell what a status means; what the protocol's error in a body says goes before it."""
+        status, error = response.status_code, error_in(response, body)
+        if MCP_SESSION_ID in request.headers and await self._is_session_lost(
+            request, asked, status, error
+        ):
+            said = f"it answered with status {status}: it no longer knows the session"
+            return self._error(request, "expired", said)
+        if error is None or (status == 404 and error.code != METHOD_NOT_FOUND):
+            return self._refused_by_status(request, response)
+        return with_body(request, response, body or b"")
+
+    async def _is_session_lost(
+        self, request: httpx2.Request, asked: Asked, status: int, error: Refusal | None
+    ) -> bool:
+        """Whether the server no longer knows the session, which it should say by 404.
+
+        Where it may mean that, it is asked for its list: only a call that cannot have run may be made again.
+        """
+        if status == 404:
+            return error is None or error.code != METHOD_NOT_FOUND
+        if asked.id is None or not _may_mean_session(status, error, asked.id):
+            return False
+        return asked.method == _LIST or await self._is_list_refused(request)
+
+    async def _is_list_refused(self, request: httpx2.Request) -> bool:
+        asked = Asked(_LIST, "session-runtime/session")
+        question = repeated(request, asked)
+        question.extensions["timeout"] = self._timeouts.of(question, Asked()).as_dict()
+        try:
+            response = await self._below.handle_async_request(question)
+        except httpx2.TransportError:
+            return False
+        try:
+            body = b"" if response.status_code < 400 else await read(response, MAX_REFUSAL_BYTES)
+            return _may_mean_session(response.status_code, error_in(response, body), asked.id)
+        except httpx2.TransportError:
+            return False
+        finally:
+            await response.aclose()
+
+    def _refused_by_status(
+        self, request: httpx2.Request, response: httpx2.Response
+    ) -> httpx2.Response:
         status = response.status_code
         said = f"it answered with status {status}"
-        if status == 404 and MCP_SESSION_ID in request.headers:
-            return self._error(request, "expired", f"{said}: it no longer knows the session")
-        if _took_no_request(response):
-            return self._error(request, "busy", said, _retry_after(response))
+        if took_no_request(response):
+            return self._error(request, "busy", said, retry_after(response))
         if status in (401, 403):
             return self._error(
                 request, "error", f"{said}: it does not accept the headers configured"
@@ -224,73 +368,8 @@ class _Answering(httpx2.AsyncBaseTransport):
         await self._below.aclose()
 
 
-_OF_BODY: Final = frozenset({b"content-length", b"transfer-encoding", b"content-encoding"})
-
-
-async def _read(response: httpx2.Response, most: int) -> bytes | None:
-    """The whole body; None if it is longer than that."""
-    pieces, size = [], 0
-    async for piece in response.aiter_raw():
-        size += len(piece)
-        if size > most:
-            return None
-        pieces.append(piece)
-    return b"".join(pieces)
-
-
-def _is_request(request: httpx2.Request) -> bool:
-    """Whether the message in the body waits for an answer."""
-    return request.method == "POST" and {"id", "method"} <= _members(request.content).keys()
-
-
-def _addressed(request: httpx2.Request, body: bytes) -> bytes:
-    """The answer under the id of its request: the SDK waits for ever if a server gives another, or none.
-
-    Long answers are left alone, as reading them twice would take too long.
-    """
-    answer = _members(body) if len(body) <= MAX_REFUSAL_BYTES else {}
-    message = _members(request.content) if answer else {}
-    if "id" in message and ("result" in answer or "error" in answer):
-        if answer.get("id") != message["id"]:
-            return json.dumps({**answer, "id": message["id"]}).encode()
-    return body
-
-
-def _members(body: bytes) -> dict[str, Any]:
-    """The members of the object in a body; none if there is no object."""
-    try:
-        value = json.loads(body)
-    except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
-
-
-def _error_code(response: httpx2.Response, body: bytes | None) -> int | None:
-    """The code of the protocol's error in the body of a refusal; None if there is none."""
-    if body is None or _type(response) != "application/json":
-        return None
-    match _members(body):
-        case {"error": {"code": int() as code}}:
-            return code
-        case _:
-            return None
-
-
-def _type(response: httpx2.Response) -> str:
-    value: str = response.headers.get("content-type", "")
-    return value.partition(";")[0].strip().lower()
-
-
-def _took_no_request(response: httpx2.Response) -> bool:
-    """Whether a refusal says that the request was not looked at and may come again later.
-
-    Status 503 alone does not: gateways give it as well if the server behind them breaks during a request.
-    """
-    status = response.status_code
-    return status == 429 or (status == 503 and bool(response.headers.get("retry-after")))
-
-
-def _retry_after(response: httpx2.Response) -> float | None:
-    """The wait that the server asks for, if it says so in seconds."""
-    text = response.headers.get("retry-after", "")
-    return min(float(text), MAX_RETRY_AFTER_S) if text.isascii() and text.isdigit() else None
+def _may_mean_session(status: int, error: Refusal | None, id_: str | int | None) -> bool:
+    """Whether a refusal may say that the session is lost: any that is about more than the one request."""
+    if not 400 <= status < 500 or status == 429:
+        return False
+    return error is None or error.id != id_

@@ -14,9 +14,10 @@ from session_runtime.config.mcp import McpServer
 from session_runtime.errors import SessionRuntimeError
 from session_runtime.mcp.backoff import Backoff
 from session_runtime.mcp.base import Listing
-from session_runtime.mcp.client import Client, Watching, connect
+from session_runtime.mcp.client import Agreeing, Client, Watching, connect
 from session_runtime.mcp.discover import discover
 from session_runtime.mcp.faults import Fault, said_by
+from session_runtime.mcp.masking import kept_from_results
 from session_runtime.mcp.pace import Pace
 from session_runtime.mcp.stderr_log import Shown
 from session_runtime.mcp.transport import Line
@@ -59,12 +60,25 @@ class Owner:
 
 
 class Life:
-    """Runs in one task, which enters and leaves the client of the SDK; the rest may come from any task."""
+    """Runs in one task, which enters and leaves the client of the SDK; the rest may come from any task.
+
+    ``probe_first``: ask the server first whether it speaks the newer generation of the protocol, where its
+    settings leave that open.
+    """
 
     def __init__(
-        self, name: str, settings: McpServer, line: Line, owner: Owner, shown: Shown
+        self,
+        name: str,
+        settings: McpServer,
+        line: Line,
+        owner: Owner,
+        shown: Shown,
+        *,
+        probe_first: bool = True,
     ) -> None:
         self.line: Final = line
+        self.agreed = False
+        self._probe_first = probe_first
         self._name = name
         self._settings = settings
         self._owner = owner
@@ -80,25 +94,28 @@ class Life:
         self._next: asyncio.Future[None] | None = None
         self._list_at: float | None = None
 
+    @property
+    def broke(self) -> bool:
+        """Whether the server ended before both had agreed on a revision of the protocol."""
+        return self._over is not None and not self.agreed
+
     async def live(self) -> None:
         """Connect, and stay until there is no connection any more; always raises."""
         watching = Watching(self._on_change, self._on_end, self._owner.schema_of)
         settings = self._settings
+        agreeing = Agreeing(
+            settings.protocol, settings.connect_timeout_s * _PROBE_PART, self._probe_first
+        )
         async with AsyncExitStack() as stack:
             try:
                 async with asyncio.timeout(settings.connect_timeout_s):
                     client = await stack.enter_async_context(
-                        connect(
-                            self.line.streams,
-                            settings.protocol,
-                            settings.connect_timeout_s * _PROBE_PART,
-                            watching,
-                            self.line.fault_in,
-                        )
+                        connect(self.line.streams, agreeing, watching, self.line.fault_in)
                     )
             except TimeoutError as error:
                 limit = f"{settings.connect_timeout_s:g} s (connect_timeout_s)"
                 raise Over(f"it did not answer within {limit}") from error
+            self.agreed = True
             listing = await self._first_listing(client)
             self._owner.ready(client, listing)
             watch = asyncio.create_task(
@@ -179,7 +196,7 @@ class Life:
         if self._changed and self._changes.next_at is not None:
             moments.append(self._changes.next_at)
         if self._settings.heartbeat_s:
-            silent_at = client.heard_at + self._settings.heartbeat_s
+            silent_at = client.answered_at + self._settings.heartbeat_s
             if silent_at <= self._now():  # it is busy with a call
                 silent_at = self._now() + self._settings.heartbeat_s
             moments.append(silent_at)
@@ -195,7 +212,7 @@ class Life:
     def _is_silent(self, client: Client) -> bool:
         """Whether the server must be asked if it lives; one that is busy with a call may be unable to say."""
         period = self._settings.heartbeat_s
-        silent = period > 0 and self._now() >= client.heard_at + period
+        silent = period > 0 and self._now() >= client.answered_at + period
         return silent and not self._owner.calls()
 
     def _is_idle_and_suspected(self) -> bool:
@@ -242,7 +259,9 @@ class Life:
         limit = self._settings.list_timeout_s
         try:
             async with asyncio.timeout(limit):
-                discovered = await discover(self._name, client.page)
+                discovered = await discover(
+                    self._name, client.page, self._shown, kept_from_results(self._settings)
+                )
         except TimeoutError as error:
             raise Over(f"it did not list its tools within {limit:g} s (list_timeout_s)") from error
         except (Fault, SessionRuntimeError) as error:

@@ -5,13 +5,14 @@ What looks like a secret of somebody else is masked in ``trace.redact``.
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
+from session_runtime.config.arguments import secrets_in
 from session_runtime.config.keys import sounds_secret
 from session_runtime.config.mcp import McpServer
 from session_runtime.trace.parts import address_parts, is_compound, parts_of
+from session_runtime.trace.redact import MASK
 
 _LEAST_CHARS: Final = 8  # of a parameter whose name does not sound secret
 _KEY_IN_PATH: Final = re.compile(r"(?=[^/]*[0-9])[^/]{16,}")
@@ -25,7 +26,8 @@ def secrets_of(server: McpServer) -> tuple[str, ...]:
 def kept_from_results(server: McpServer) -> tuple[str, ...]:
     """Those of them that are certainly secrets: by their names or their places, and not too short.
 
-    Results are for reading, so that nothing is taken out of them which only might be one.
+    Results and what is said of tools are for reading, so that nothing is taken out of them which only might
+    be one.
     """
     given = [
         (name, value.get_secret_value())
@@ -40,6 +42,21 @@ def kept_from_results(server: McpServer) -> tuple[str, ...]:
     return tuple(
         sorted({each for each in found if len(each) >= _LEAST_CHARS}, key=len, reverse=True)
     )
+
+
+def masked(value: Any, secrets: Sequence[str]) -> Any:
+    """The same JSON data with these secrets masked in its texts and keys, the longest of them first."""
+    match value:
+        case str():
+            for secret in secrets:
+                value = value.replace(secret, MASK)
+            return value
+        case dict():
+            return {masked(key, secrets): masked(each, secrets) for key, each in value.items()}
+        case list():
+            return [masked(each, secrets) for each in value]
+        case _:
+            return value
 
 
 def _secrets(server: McpServer) -> Iterator[str]:
@@ -65,9 +82,6 @@ def _of_arguments(args: Sequence[str]) -> Iterator[str]:
     """What follows a name that sounds secret, be it in the same argument or in the next one."""
     for each in args:
         yield from _of_addresses(each)
-        name, _, value = each.partition("=")
-        if sounds_secret(name):
-            yield value
-    for flag, value in pairwise(args):
-        if flag.startswith("-") and "=" not in flag and sounds_secret(flag):
-            yield value
+    for value in secrets_in(args):
+        yield value
+        yield from parts_of(value)

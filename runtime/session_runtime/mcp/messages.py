@@ -1,7 +1,7 @@
 """Says which messages a line of a server's output holds, and how the others are shown to people.
 
-Public: ``read_line``, ``to_line``, ``NoMessage``, ``UNREADABLE``. Lines are cut in ``framing`` and sent on in
-``stdio``.
+Public: ``read_line``, ``read_text``, ``to_line``, ``NoMessage``, ``UNREADABLE``. Lines are cut in ``framing``
+and sent on in ``stdio``; what comes over HTTP is sent on by ``answers``.
 """
 
 import json
@@ -36,7 +36,7 @@ _ANSWER_TAIL: Final = re.compile(rf"{_ID}(?:,\s*{_VERSION})?\}}\s*\Z")
 
 
 class NoMessage(ValueError):
-    """The line holds no message; the text is its beginning."""
+    """The line, or what came over HTTP, holds no message; the text is its beginning."""
 
 
 def read_line(line: Line, *, first: bool) -> tuple[JSONRPCMessage, ...]:
@@ -62,6 +62,19 @@ def read_line(line: Line, *, first: bool) -> tuple[JSONRPCMessage, ...]:
     except ValueError as error:
         edges = text[start : start + _EDGE_CHARS], text[-_EDGE_CHARS:]
         return (_refused(*edges, str(error)),)
+
+
+def read_text(data: bytes) -> tuple[JSONRPCMessage, ...]:
+    """The messages of a whole text: one, or several if it is a batch; a byte order mark is no part of it.
+
+    Raises NoMessage if there is anything else in it.
+    """
+    text = data.decode("utf-8", "replace")
+    start = leading.end() if (leading := _STEERING.match(text)) else 0
+    try:
+        return _messages(read_json(text[start:]))
+    except ValueError as error:
+        raise NoMessage(text[:_EDGE_CHARS]) from error
 
 
 def to_line(message: JSONRPCMessage) -> bytes:

@@ -15,7 +15,8 @@ from session_runtime.mcp.pool import Held, Known
 from session_runtime.mcp.session import Session
 from session_runtime.mcp.source import McpSource, Sessions, open_sources
 from session_runtime.mcp.way_out import with_way_out
-from session_runtime.registry.approvals import Approvals, Seen
+from session_runtime.registry.approval_file import Seen
+from session_runtime.registry.approvals import Approvals
 from session_runtime.registry.catalog import Quarantined
 from session_runtime.registry.spec import ToolSpec
 from session_runtime.types import Identity
@@ -64,7 +65,10 @@ class Servers:
         """Whether a session lists something else now than when this was made."""
         known = _frozen(self)
         now = lists_of(self.sessions)
-        return any(known.get(place) is not listing for place, listing in now.items())
+        return any(
+            place not in known or known[place].content != listing.content
+            for place, listing in now.items()
+        )
 
     @property
     def ways(self) -> tuple[object, ...]:

@@ -65,7 +65,7 @@ class Session:
         self._open_link = open_link
         self._changed = changed
         self._known = None if known is None else replace(known, stale=True)
-        self._told = _content(self._known)
+        self._told = None if known is None else known.content
         self._restarts = 0
         self._restarting: asyncio.Task[None] | None = None
         self._closing: asyncio.Task[None] | None = None
@@ -135,14 +135,7 @@ class Session:
         await self._link.aclose()
 
     def _on_list(self) -> None:
-        told = _content(self.listing)
+        told = None if self.listing is None else self.listing.content
         if told != self._told:
             self._told = told
             self._changed()
-
-
-def _content(listing: Listing | None) -> object:
-    """What is in a list, whenever it was made."""
-    if listing is None:
-        return None
-    return frozenset((tool.name, tool.digest) for tool in listing.tools), listing.refused

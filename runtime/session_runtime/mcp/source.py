@@ -27,7 +27,10 @@ Sessions = Mapping[tuple[str, str], Session]
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One server of a source, with the sessions that its callers have, by credential."""
+    """One server of a source, with the sessions that its callers have, by credential.
+
+    ``limits`` hold for all of them together, but failures count for each alone.
+    """
 
     name: str
     callers: Callers
@@ -107,9 +110,8 @@ class McpSource:
 
 def _route(member: Member, way: Way, spec: ToolSpec) -> Route:
     session = member.sessions[way.credential]
-    own = "" if way.credential == OWN else f"/{way.credential}"
     return Route(
-        f"mcp:{way.server}{own}",
+        f"mcp:{way.server}",
         partial(_call_approved if spec.annotations.destructive else _call, session, way),
         member.limits,
         partial(_obstacle, session),

@@ -1,12 +1,13 @@
 """Stands between a transport and the client of the SDK, which reads and checks too much too early.
 
 Results of the methods in ``RAW`` pass the SDK's validation unread, as one bad part would cost the whole;
-the end of the stream is noticed at once, and when the server was last heard. Public: ``Tap``, ``Unread``.
+of what a server says unasked only what is needed gets there. The end of the stream is noticed at once, and
+when the server last answered. Public: ``Tap``, ``Unread``.
 """
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Final, Self
+from typing import Any, Final, Protocol, Self
 
 import anyio
 from mcp.client._transport import ReadStream, WriteStream
@@ -28,6 +29,7 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel, Field
 
+from session_runtime.mcp.unasked import MOST_PER_S, Bound, Malformed, heeded
 from session_runtime.types import JsonObject
 
 StreamPair = tuple[ReadStream[SessionMessage | Exception], WriteStream[SessionMessage]]
@@ -45,9 +47,8 @@ RAW: Final[Mapping[str, JsonObject]] = {
 NOT_SENT: Final = object()
 """The data of the error that a request ends with which was not sent, as the connection is over."""
 
-MOST_UNASKED_PER_S: Final = 200
-MOST_UNASKED_AT_ONCE: Final = 5_000
-"""How many messages a server may send that are no answers: in the long run, and before it counts as long."""
+MOST_WAITING: Final = 1_000
+"""How many requests of a server may be without an answer: one that takes none could ask for ever."""
 
 SchemaOf = Callable[[str], JsonObject | None]
 """Gives the schema of a tool's arguments, None if there is no such tool."""
@@ -76,14 +77,15 @@ class Tap:
     def __init__(
         self, now: Callable[[], float], on_end: Callable[[str], None], schema_of: SchemaOf
     ) -> None:
-        self.heard_at = now()
+        self.answered_at = now()
         self.ended = False
+        self.skipped = 0
         self._now = now
         self._on_end = on_end
         self._schema_of = schema_of
         self._raw: dict[str | int, str] = {}
-        self._unasked = 0.0
-        self._unasked_at = self.heard_at
+        self._asked: set[str | int] = set()
+        self._unasked = Bound()
 
     def reading(self, stream: ReadStream[SessionMessage | Exception]) -> "Reading":
         """The stream that the SDK reads instead."""
@@ -104,11 +106,49 @@ class Tap:
             self.ended = True
             self._on_end(why)
 
-    def heard(self, item: SessionMessage | Exception) -> None:
-        """See what the server says before the SDK does; raises EndOfStream if it is too much."""
-        self.heard_at = self._now()
-        if self._answered(item) is None:
-            self._bound_unasked()
+    def heard(self, item: SessionMessage | Exception) -> SessionMessage | Exception | None:
+        """What the SDK shall see of it, None for nothing; raises EndOfStream if it is too much.
+
+        Only answers are signs of life: what else it says may come from another part of it, while that
+        which answers hangs. Notifications that are malformed are ``skipped``.
+        """
+        match item:
+            case SessionMessage(message=JSONRPCResponse() | JSONRPCError()):
+                self.answered_at = self._now()
+                if self._answered(item) is None:
+                    self._bound_unasked()
+                return item
+            case _:
+                self._bound_unasked()
+                return self._needed(item)
+
+    def _needed(self, item: SessionMessage | Exception) -> SessionMessage | Exception | None:
+        match item:
+            case SessionMessage(message=JSONRPCRequest(id=id_)):
+                return item if self._is_first_asked(_comparable(id_)) else None
+            case SessionMessage(message=JSONRPCNotification() as said):
+                try:
+                    needed = heeded(said)
+                except Malformed:
+                    self.skipped += 1
+                    return None
+                if needed is None:
+                    return None
+                if needed.method == "notifications/cancelled" and needed.params is not None:
+                    self._asked.discard(_comparable(needed.params["requestId"]))
+                return SessionMessage(needed, item.metadata)
+            case _:
+                return item
+
+    def _is_first_asked(self, id_: str | int) -> bool:
+        """Count a request of the server; False for one whose id has no answer yet."""
+        if id_ in self._asked:
+            return False
+        self._asked.add(id_)
+        if len(self._asked) > MOST_WAITING:
+            self.end(f"it takes no answers: more than {MOST_WAITING} requests of its own wait")
+            raise anyio.EndOfStream
+        return True
 
     def _answered(self, item: SessionMessage | Exception) -> str | None:
         """The method that this answers, None if it is no answer that anybody here waits for.
@@ -127,13 +167,9 @@ class Tap:
                 return None
 
     def _bound_unasked(self) -> None:
-        """Count what is no answer; with time it is forgotten."""
-        passed_s = self.heard_at - self._unasked_at
-        self._unasked = max(0.0, self._unasked - passed_s * MOST_UNASKED_PER_S) + 1
-        self._unasked_at = self.heard_at
-        if self._unasked > MOST_UNASKED_AT_ONCE:
+        if self._unasked.exceeded(self._now()):
             self.end(
-                f"it said more than {MOST_UNASKED_PER_S} things a second unasked, for too long:"
+                f"it said more than {MOST_PER_S} things a second unasked, for too long:"
                 " progress, changes, or log messages"
             )
             raise anyio.EndOfStream
@@ -147,6 +183,12 @@ class Tap:
                     self._repeat_arguments(item, params)
             case JSONRPCNotification(method="notifications/cancelled", params={"requestId": id_}):
                 self._raw.pop(_comparable(id_), None)
+
+    def sent(self, item: SessionMessage) -> None:
+        """What was said has left."""
+        match item.message:
+            case JSONRPCResponse(id=id_) | JSONRPCError(id=str() | int() as id_):
+                self._asked.discard(_comparable(id_))
 
     def not_sent(self, item: SessionMessage) -> None:
         """What was said did not leave."""
@@ -165,22 +207,33 @@ class Tap:
                 headers.update(mcp_param_headers(x_mcp_header_map(schema), arguments))
 
 
-class Reading:
-    """What the server says."""
+class Listener(Protocol):
+    """Hears what a server says before the SDK does."""
 
-    def __init__(self, stream: ReadStream[SessionMessage | Exception], tap: Tap) -> None:
+    def heard(self, item: SessionMessage | Exception) -> SessionMessage | Exception | None:
+        """What shall be seen of it, None for nothing; raises EndOfStream where it was the last."""
+
+    def end(self) -> None:
+        """Nothing will be heard any more."""
+
+
+class Reading:
+    """What the server says, as a listener lets it through."""
+
+    def __init__(self, stream: ReadStream[SessionMessage | Exception], listener: Listener) -> None:
         self._stream = stream
-        self._tap = tap
+        self._listener = listener
 
     async def receive(self) -> SessionMessage | Exception:
-        """The next message; raises what the stream does at its end."""
-        try:
-            item = await self._stream.receive()
-        except (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
-            self._tap.end()
-            raise
-        self._tap.heard(item)
-        return item
+        """The next message that is needed; raises what the stream does at its end."""
+        while True:
+            try:
+                item = await self._stream.receive()
+            except (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
+                self._listener.end()
+                raise
+            if (needed := self._listener.heard(item)) is not None:
+                return needed
 
     async def aclose(self) -> None:
         """Close the stream."""
@@ -219,6 +272,7 @@ class Writing:
             if isinstance(item.message, JSONRPCRequest):
                 raise MCPError(CONNECTION_CLOSED, "the connection is over", NOT_SENT) from error
             raise
+        self._tap.sent(item)
 
     async def aclose(self) -> None:
         """Close the stream."""

@@ -2,58 +2,47 @@
 
 That is the form in which it was first seen, in which a harmless one was seen last, or which was approved.
 
-What becomes of a tool that waits for an approval is decided where tools are named, in ``mcp/naming``.
+What becomes of a tool that waits for an approval is decided where tools are named, in ``mcp/naming``; what a
+listing or an approval changes, in ``approval_file``.
 """
 
 import asyncio
-import hashlib
-import json
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
-from session_runtime.config.durable import own_folder, replace_file
+from session_runtime.config.durable import UnconfirmedError
 from session_runtime.errors import StartError, TransientError
+from session_runtime.registry.approval_file import (
+    FILE,
+    Approval,
+    ApprovalFile,
+    Change,
+    Entries,
+    Key,
+    Observation,
+    Removal,
+    Seen,
+    has_to_wait,
+    observed,
+    without_needless_form,
+)
 from session_runtime.threads import Worker
-from session_runtime.types import JsonObject
-from session_runtime.wire import strict_json, to_bytes
 
-FILE: Final = "approvals.json"
 MOST_OF_A_SERVER: Final = 20_000
 """Tools of one server that are known: twice as many as a list may hold."""
 
-MOST_FORM_CHARS: Final = 16_384
-MOST_FORMS_CHARS: Final = 262_144
-"""How much of one form, and of all forms of a server, is kept to be shown; digests are kept of all."""
-
 LAST_WRITE_S: Final = 5.0
+RETRY_S: Final = 30.0
+"""So long after a failed write it is tried again."""
 
-_VERSION: Final = 1
 _log: Final = logging.getLogger(__name__)
 
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """A tool as a server lists it, by the server's name for it; ``schema`` is the digest of its schemas.
-
-    ``form`` are those schemas, to be shown to an operator; None if they were not kept.
-    """
-
-    server: str
-    tool: str
-    schema: str
-    destructive: bool
-    form: JsonObject | None = field(default=None, compare=False, repr=False)
-
-    @property
-    def digest(self) -> str:
-        """Stands for all that an approval is about, in 16 hexadecimal digits."""
-        text = json.dumps([self.schema, self.destructive])
-        return hashlib.blake2b(text.encode("ascii"), digest_size=8).hexdigest()
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,29 +63,61 @@ class Changed:
 
 
 Verdict = New | Approved | Changed
-_Key = tuple[str, str]
-_Known = Mapping[_Key, Seen]
 
 
 class Approvals:
     """What is known of the tools of servers, over all generations; without a file, until the process ends.
 
+    All processes of a state directory share the file. What holds over all of them: a tool that was listed as
+    destructive once counts as that, and only in the form that it had, until an operator approves something
+    else. So nobody writes down what he remembers: each change is made to what the file holds then, and what
+    it holds wins over what is remembered, but for what could not be written yet. That is tried again
+    until it is written, RETRY_S after each failure and once more at the end.
+
     ``judge`` may be called in any thread, all else belongs to the event loop.
     """
 
-    def __init__(self, file: "ApprovalFile | None" = None, known: _Known | None = None) -> None:
+    def __init__(
+        self,
+        file: ApprovalFile | None = None,
+        known: Entries | None = None,
+        retry_s: float = RETRY_S,
+    ) -> None:
         self._file = file
         self._known: dict[str, dict[str, Seen]] = {}
+        self._unkept: dict[Key, Change] = {}
+        self._under_way: list[Mapping[Key, Change]] = []
         self._drifted = 0
+        self._revision = 0
         self._full: set[str] = set()
+        self._trouble = ""
+        self._unread = ""
+        self._retry_s = retry_s
+        self._retry: asyncio.TimerHandle | None = None
+        self._closing = False
         self._worker: Worker | None = None
-        self._last: asyncio.Future[None] | None = None
-        self._change((known or {}).values(), ())
+        self._last: asyncio.Future[Sequence[Seen]] | None = None
+        self._replace((known or {}).values(), ())
 
     @property
     def drifted(self) -> int:
         """How often a tool that may change by itself was seen with other schemas."""
         return self._drifted
+
+    @property
+    def revision(self) -> int:
+        """A number that differs once another process changed what tools may be used, or are destructive."""
+        return self._revision
+
+    @property
+    def unkept(self) -> int:
+        """Of how many tools a restart would forget something."""
+        return len(self._unkept)
+
+    @property
+    def trouble(self) -> str:
+        """Why nothing can be written now; empty: it can."""
+        return self._trouble
 
     def known(self, server: str, tool: str) -> Seen | None:
         """In which form a tool may be used; None if it was never seen."""
@@ -109,66 +130,89 @@ class Approvals:
             return New()
         if known.schema == schema:
             return Approved()
-        return Changed(waits=destructive or known.destructive)
+        return Changed(has_to_wait(known, Seen(server, tool, schema, destructive)))
 
     def saw(self, tools: Iterable[Seen]) -> None:
         """Remember what servers list in a generation that came into force; raises nothing.
 
-        ``tools`` are all of each server that is named. Those that wait for an approval stay as they were.
+        ``tools`` are all of each server that is named. Of those that wait for an approval only is remembered
+        that they are destructive.
         """
         listed: dict[str, dict[str, Seen]] = {}
         for tool in tools:
             listed.setdefault(tool.server, {})[tool.tool] = tool
         news: list[Seen] = []
-        gone: list[_Key] = []
+        gone: list[Key] = []
         for server, of_server in listed.items():
-            changed = [tool for tool in of_server.values() if self._differs(tool)]
-            left, out = self._fit(server, changed, of_server)
+            left, out = self._fit(server, self._news(of_server.values()), of_server)
             news += left
             gone += out
         if news:
-            self._change(news, gone)
-            self._keep(news, gone).add_done_callback(_tell_trouble)
+            self._replace(news, gone)
+            self._to_keep({key: Removal() for key in gone})
+            self._to_keep({seen.key: Observation(seen) for seen in news})
+            if self._last is None or self._last.done():
+                self._write()
 
     async def approve(self, tools: Iterable[Seen]) -> None:
         """Take tools in exactly these forms.
 
         Raises TransientError (``approvals.not_kept``) if that acts, but a restart would forget it.
         """
-        news = [*tools]
-        self._change(news, ())
+        approved = [Approval(without_needless_form(seen), self.known(*seen.key)) for seen in tools]
+        self._replace([each.entry for each in approved], ())
+        self._to_keep({each.entry.key: each for each in approved})
         try:
-            await self._keep(news, ())
+            await asyncio.shield(self._write())
         except OSError as error:
             raise TransientError(
-                f"approved as long as this process runs, but no longer: {error}",
+                f"approved as long as this process runs, but no longer: {error}; writing it is tried again",
                 code="approvals.not_kept",
             ) from error
 
+    async def look(self) -> None:
+        """Take over what other processes wrote since; raises nothing, and gives up after LAST_WRITE_S."""
+        if self._file is not None:
+            looking = self._aside("read approvals", partial(self._read, self._file))
+            looking.add_done_callback(self._looked)
+            await asyncio.wait([looking], timeout=LAST_WRITE_S)
+
     async def aclose(self) -> None:
-        """Wait for the last write, a few seconds at most."""
+        """Write what is not written yet, and wait for that, a few seconds at most."""
+        self._closing = True
+        if self._retry is not None:
+            self._retry.cancel()
+        if self._unkept and self._last is not None and self._last.done():
+            self._write()
+        try:
+            async with asyncio.timeout(LAST_WRITE_S):
+                while self._last is not None and not self._last.done():
+                    await asyncio.wait([self._last])
+        except TimeoutError:
+            self._trouble = self._trouble or "it takes too long"
+        if self._unkept:
+            _log.warning(
+                "the forms of %d tools are not kept and are new after a restart: %s",
+                len(self._unkept),
+                self._trouble,
+            )
         if self._worker is not None:
             self._worker.end()
-        if self._last is not None:
-            await asyncio.wait([self._last], timeout=LAST_WRITE_S)
 
-    def _differs(self, tool: Seen) -> bool:
-        """Whether to remember a tool as it is; counts one that changed by itself."""
-        match self.judge(tool.server, tool.tool, tool.schema, tool.destructive):
-            case New():
-                return True
-            case Changed(waits=waits):
-                self._drifted += not waits
-                return not waits
-            case Approved():
-                known = self.known(tool.server, tool.tool)
-                if known is None or not tool.destructive:
-                    return False
-                return not known.destructive or (known.form is None and tool.form is not None)
+    def _news(self, listed: Iterable[Seen]) -> list[Seen]:
+        """What becomes known of tools that are listed so; counts those that changed by themselves."""
+        news: list[Seen] = []
+        for tool in listed:
+            known = self.known(*tool.key)
+            entry = observed(known, tool)
+            if entry is not known:
+                self._drifted += known is not None and known.schema != entry.schema
+                news.append(entry)
+        return news
 
     def _fit(
         self, server: str, changed: Sequence[Seen], listed: Collection[str]
-    ) -> tuple[list[Seen], list[_Key]]:
+    ) -> tuple[list[Seen], list[Key]]:
         """What of ``changed`` there is room for, destructive ones first, and what goes for that.
 
         Only harmless tools that are not listed any more go: whoever forgot a destructive one would trust it
@@ -193,58 +237,141 @@ class Approvals:
         others = [tool for tool in changed if tool.tool in known]
         return [*others, *fitting], [(server, name) for name in gone]
 
-    def _change(self, news: Collection[Seen], gone: Collection[_Key]) -> None:
+    def _replace(self, news: Collection[Seen], gone: Collection[Key]) -> None:
         """Replace what is known; another thread may be reading the old one."""
         touched = {seen.server for seen in news} | {server for server, _ in gone}
         known = {server: dict(self._known.get(server, {})) for server in touched}
         for server, tool in gone:
             del known[server][tool]
         for seen in news:
-            known[seen.server][seen.tool] = _kept(seen)
+            known[seen.server][seen.tool] = seen
         self._known = {**self._known, **known}
 
-    def _keep(self, news: Sequence[Seen], gone: Sequence[_Key]) -> "asyncio.Future[None]":
-        """Have it written; the future has an OSError if that fails."""
-        written: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    def _to_keep(self, changes: Mapping[Key, Change]) -> None:
+        """Have changes written with the next write; what servers list does not undo an approval."""
         if self._file is None:
-            written.set_result(None)
-            return written
+            return
+        for key, change in changes.items():
+            before = self._unkept.get(key)
+            match before, change:
+                case Approval(was=was), Observation(entry=entry) | Approval(entry=entry):
+                    self._unkept[key] = Approval(entry, was)
+                case _:
+                    self._unkept[key] = change
+
+    def _due(self) -> dict[Key, Change]:
+        """What is to be written; what is being written is not, as no approval may be made twice."""
+        return {
+            key: change
+            for key, change in self._unkept.items()
+            if all(other.get(key) is not change for other in self._under_way)
+        }
+
+    def _write(self) -> "asyncio.Future[Sequence[Seen]]":
+        """Write what is due; the future has an OSError if that fails."""
+        if self._file is None:
+            nothing: asyncio.Future[Sequence[Seen]] = asyncio.get_running_loop().create_future()
+            nothing.set_result(())
+            return nothing
+        changes = self._due()
+        self._under_way.append(changes)
+        work = partial(self._exchange, self._file, changes)
+        self._last = self._aside("keep approvals", work)
+        self._last.add_done_callback(partial(self._written, changes))
+        return self._last
+
+    def _exchange(self, file: ApprovalFile, changes: Mapping[Key, Change]) -> Sequence[Seen]:
+        return self._differing(file.change(changes))
+
+    def _read(self, file: ApprovalFile) -> Sequence[Seen]:
+        return self._differing(file.newer())
+
+    def _differing(self, kept: Entries) -> Sequence[Seen]:
+        """What in the file is to be taken over; of two harmless forms the one that was seen here stays."""
+        return [entry for entry in kept.values() if self._is_other(entry)]
+
+    def _is_other(self, entry: Seen) -> bool:
+        known = self.known(*entry.key)
+        return known is None or (known != entry and (known.destructive or entry.destructive))
+
+    def _take(self, kept: Sequence[Seen]) -> None:
+        """Take over what the file holds, with what is not written yet on top."""
+        entries = [
+            entry if (change := self._unkept.get(entry.key)) is None else change.on(entry)
+            for entry in kept
+        ]
+        others = [entry for entry in entries if entry is not None and self._is_other(entry)]
+        if others:
+            self._revision += any(self._matters(entry) for entry in others)
+            self._replace(others, ())
+
+    def _matters(self, entry: Seen) -> bool:
+        return entry.destructive or self.known(*entry.key) is not None
+
+    def _looked(self, looking: "asyncio.Future[Sequence[Seen]]") -> None:
+        if looking.cancelled():
+            return
+        error = looking.exception()
+        unread = "" if error is None else str(error)
+        if error is None:
+            self._take(looking.result())
+        elif unread != self._unread:
+            _log.warning("what other processes approved cannot be read: %s", unread)
+        self._unread = unread
+
+    def _written(
+        self, changes: Mapping[Key, Change], written: "asyncio.Future[Sequence[Seen]]"
+    ) -> None:
+        self._under_way = [each for each in self._under_way if each is not changes]
+        if written.cancelled():
+            return
+        if (error := written.exception()) is not None:
+            self._failed(changes, error)
+            return
+        for key, change in changes.items():
+            if self._unkept.get(key) is change:
+                del self._unkept[key]
+        if self._trouble:
+            _log.info("the forms of tools are kept again")
+        self._trouble = ""
+        self._take(written.result())
+        if self._due():
+            self._write()
+
+    def _failed(self, changes: Mapping[Key, Change], error: BaseException) -> None:
+        if isinstance(error, UnconfirmedError):  # made already: only to be seen on the disk
+            for key, change in changes.items():
+                if isinstance(change, Approval) and self._unkept.get(key) is change:
+                    self._unkept[key] = Observation(change.entry)
+        if not self._trouble:
+            _log.warning(
+                "the forms of %d tools could not be kept, which is tried again; until then a restart would"
+                " forget them: %s",
+                len(self._unkept),
+                error,
+            )
+        self._trouble = str(error) or type(error).__name__
+        if self._retry is not None:
+            self._retry.cancel()
+        if not self._closing:
+            self._retry = asyncio.get_running_loop().call_later(self._retry_s, self._again)
+
+    def _again(self) -> None:
+        if self._due():
+            self._write()
+
+    def _aside(
+        self, name: str, work: "partial[Sequence[Seen]]"
+    ) -> "asyncio.Future[Sequence[Seen]]":
+        """One after the other in a thread; the future has an OSError if the system gives none."""
         try:
             if self._worker is None:
                 self._worker = Worker()
-        except RuntimeError as error:  # the system gives no thread
-            written.set_exception(OSError(str(error)))
-            return written
-        self._last = self._worker.run("keep approvals", partial(self._file.add, news, gone))
-        return self._last
-
-
-class ApprovalFile:
-    """``approvals.json`` of a state directory; several processes may add to it. Every method blocks."""
-
-    def __init__(self, state_dir: Path) -> None:
-        self._path = state_dir / FILE
-
-    def read(self) -> dict[tuple[str, str], Seen]:
-        """Read what is known; nothing if there is no file. Raises OSError and ValueError."""
-        try:
-            content = self._path.read_bytes()
-        except FileNotFoundError:
-            return {}
-        return _read(strict_json(content.decode()))
-
-    def add(self, news: Iterable[Seen], gone: Iterable[_Key] = ()) -> None:
-        """Take ``gone`` out and add ``news``, in one step; raises OSError with nothing changed."""
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with own_folder(self._path.parent) as folder:
-            try:
-                known = self.read()
-            except ValueError as error:
-                raise OSError(f"{self._path}: {error}") from error
-            for key in gone:
-                known.pop(key, None)
-            known |= {(seen.server, seen.tool): seen for seen in news}
-            replace_file(folder, FILE, to_bytes(_to_json(known)) + b"\n")
+        except RuntimeError as error:
+            failed: asyncio.Future[Sequence[Seen]] = asyncio.get_running_loop().create_future()
+            failed.set_exception(OSError(str(error)))
+            return failed
+        return self._worker.run(name, work)
 
 
 def open_approvals(state_dir: Path) -> Approvals:
@@ -263,69 +390,5 @@ def open_approvals(state_dir: Path) -> Approvals:
         ) from error
 
 
-def _tell_trouble(written: "asyncio.Future[None]") -> None:
-    if not written.cancelled() and (error := written.exception()) is not None:
-        _log.warning(
-            "the forms of new tools could not be kept, and are new after a restart: %s", error
-        )
-
-
 def _harmless(seen: Seen) -> bool:
     return not seen.destructive
-
-
-def _kept(seen: Seen) -> Seen:
-    """Only the next form of a destructive tool is compared by somebody with this one."""
-    return seen if seen.destructive or seen.form is None else replace(seen, form=None)
-
-
-def _to_json(known: _Known) -> JsonObject:
-    servers: dict[str, dict[str, JsonObject]] = {}
-    room: dict[str, int] = {}
-    for seen in sorted(known.values(), key=lambda each: (each.server, each.tool)):
-        entry: dict[str, object] = {"schema": seen.schema, "destructive": seen.destructive}
-        text = "" if seen.form is None else to_bytes(seen.form).decode()
-        left = room.setdefault(seen.server, MOST_FORMS_CHARS)
-        if text and len(text) <= min(MOST_FORM_CHARS, left):
-            entry["form"] = text  # as text, so that its depth is none of the file's
-            room[seen.server] -= len(text)
-        servers.setdefault(seen.server, {})[seen.tool] = entry
-    return {"version": _VERSION, "servers": servers}
-
-
-def _read(data: object) -> dict[tuple[str, str], Seen]:
-    """Read the content of the file; ValueError for anything that this version did not write."""
-    match data:
-        case {"version": 1, "servers": dict(servers)}:
-            return {
-                (server, tool): _seen(server, tool, said)
-                for server, tools in servers.items()
-                for tool, said in _table(tools).items()
-            }
-        case {"version": int(version)} if version != _VERSION:
-            raise ValueError(f"it has version {version}, and only version {_VERSION} can be read")
-    raise ValueError("it does not hold version and servers")
-
-
-def _table(value: object) -> dict[str, object]:
-    if not isinstance(value, dict):
-        raise ValueError("a server in it is no object")
-    return value
-
-
-def _seen(server: str, tool: str, said: object) -> Seen:
-    match said:
-        case {"schema": str(schema), "destructive": bool(destructive), **others}:
-            return Seen(server, tool, schema, destructive, _form(others.get("form")))
-    raise ValueError(f"what it says of tool {tool[:80]!r} of server {server[:80]!r} cannot be read")
-
-
-def _form(text: object) -> JsonObject | None:
-    """The schemas that were kept with an entry; None if there are none that can be shown."""
-    if not isinstance(text, str) or len(text) > MOST_FORM_CHARS:
-        return None
-    try:
-        form = strict_json(text)
-    except ValueError:
-        return None
-    return form if isinstance(form, dict) else None

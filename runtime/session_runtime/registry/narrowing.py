@@ -18,11 +18,24 @@ _WORDS: Final = frozenset(
 """Keywords that decide about no value by themselves."""
 
 _LOWER: Final = ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties")
-_UPPER: Final = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties")
+_UPPER: Final = (
+    *("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties", "maxContains"),
+)
 _JUDGED: Final = frozenset(
     {"type", "enum", "const", "required", "properties", "additionalProperties", "items", "anyOf"}
-    | {*_LOWER, *_UPPER}
+    | {*_LOWER, *_UPPER, "minContains"}
 )
+
+_IN_PLACE: Final = frozenset(
+    {"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "$dynamicRef"}
+)
+_LEANS_ON: Final = {
+    "additionalProperties": frozenset({"patternProperties"}),
+    "items": frozenset({"prefixItems"}),
+    "unevaluatedProperties": _IN_PLACE | {"patternProperties", "additionalProperties"},
+    "unevaluatedItems": _IN_PLACE | {"prefixItems", "items", "contains"},
+}
+"""Keywords that bind only what others leave to them: more, once one of those is gone."""
 
 Schema = Mapping[str, Any]
 Path = tuple[str, ...]
@@ -70,6 +83,7 @@ class _Comparison:
     ) -> Iterator[str]:
         yield from _of_values(old, new, where)
         yield from _of_bounds(old, new, where)
+        yield from _of_what_is_left(old, new, where)
         yield from self._of_alternatives(old, new, path, depth, where)
         yield from self._of_properties(old, new, path, depth)
         yield from self._of_others(old, new, path, depth, where)
@@ -163,6 +177,20 @@ def _of_bounds(old: Schema, new: Schema, where: str) -> Iterator[str]:
                 continue
             if not _number(bound) or not _number(before) or tighter(bound, before):
                 yield f"{where}: {word} is {_written(bound)} now"
+    if "contains" in old and "contains" in new:
+        before, bound = old.get("minContains", 1), new.get("minContains", 1)
+        if not _number(bound) or not _number(before) or bound > before:
+            yield f"{where}: minContains is {_written(bound)} now"
+
+
+def _of_what_is_left(old: Schema, new: Schema, where: str) -> Iterator[str]:
+    for word, others in _LEANS_ON.items():
+        if new.get(word, True) in (True, {}):
+            continue
+        for other in sorted(others & old.keys()):
+            is_judged_alone = other in new and other != "anyOf"
+            if not is_judged_alone and not _same(old[other], new.get(other)):
+                yield f"{where}: {word} binds what {other} took"
 
 
 def _also_taken(types: frozenset[str]) -> frozenset[str]:
@@ -181,13 +209,13 @@ def _types(schema: Schema) -> frozenset[str] | None:
 
 def _values(schema: Schema) -> list[str] | None:
     """The listed values, written as JSON, which tells 1 from true."""
-    if "const" in schema:
-        return [_written(schema["const"])]
+    constant = [_written(schema["const"])] if "const" in schema else None
     match schema.get("enum"):
         case list() | tuple() as values:
-            return [_written(value) for value in values]
+            listed = [_written(value) for value in values]
+            return listed if constant is None else [each for each in constant if each in listed]
         case _:
-            return None
+            return constant
 
 
 def _number(value: object) -> bool:

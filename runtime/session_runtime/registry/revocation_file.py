@@ -55,7 +55,10 @@ NOTHING_REVOKED: Final = Revoked()
 
 
 class RevocationFile:
-    """``revocations.json`` of one state directory, owned by one process at a time; every method blocks."""
+    """``revocations.json`` of one state directory, which several processes follow; every method blocks.
+
+    Used by one thread at a time.
+    """
 
     def __init__(self, state_dir: Path) -> None:
         self._path = state_dir / FILE
@@ -79,6 +82,24 @@ class RevocationFile:
         self._known = content
         return revoked
 
+    def newer(self) -> Revoked | None:
+        """Read what somebody else wrote since it was read or written here; None if nobody did.
+
+        Raises OSError and ValueError if that cannot be known, also if the file is gone: whoever lifts
+        everything leaves a file that says so.
+        """
+        content = self._content()
+        if content == self._known:
+            return None
+        if content is None:
+            raise OSError(f"{self._path} is gone")
+        try:
+            revoked = _read(strict_json(content.decode()))
+        except ValueError as error:
+            raise ValueError(f"{self._path}: {_reason(error)}") from error
+        self._known = content
+        return revoked
+
     def write(self, revoked: Revoked) -> None:
         """Replace the file in one step, so that a process that dies leaves the old or the new one.
 
@@ -86,12 +107,15 @@ class RevocationFile:
         UnconfirmedError it is replaced, though a crash of the machine may bring back the old one.
         """
         content = to_bytes(_to_json(revoked)) + b"\n"
-        on_disk = self._content()
-        if on_disk is not None and on_disk != self._known:
-            raise OSError(f"{self._path} was changed by somebody else: restart to read it again")
         make_folder(self._path.parent)
         try:
             with own_folder(self._path.parent) as folder:
+                on_disk = self._content()
+                if on_disk is not None and on_disk != self._known:
+                    raise OSError(
+                        f"{self._path} was changed by somebody else: do it again, or mend the file if that"
+                        " does not help"
+                    )
                 replace_file(folder, FILE, content)
         except UnconfirmedError:
             self._known = content

@@ -1,4 +1,4 @@
-"""The one writer of what operators have taken away by pattern, until they lift it again (REL-9).
+"""What operators have taken away by pattern, in whichever process, until they lift it again (REL-9).
 
 Who may see a revoked tool is decided in ``policy``, that it is not run in ``invoke/pipeline``.
 """
@@ -7,8 +7,8 @@ import asyncio
 import logging
 import time
 import unicodedata
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Coroutine, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -47,6 +47,9 @@ class Revocations:
 
     Revoking acts before it is written to ``file``, lifting after: what fails in between leaves tools
     revoked. Without a file they are revoked as long as this object lives.
+
+    Several processes may share the file: ``look`` takes over what others revoked and lifted, and so does each
+    change before it is written. What could not be written yet stays revoked on top of that.
     """
 
     def __init__(
@@ -59,6 +62,8 @@ class Revocations:
         self._clock = clock
         self._revoked = revoked
         self._kept: Revoked | None = revoked
+        self._on_disk = revoked
+        self._unread = ""
         self._patterns = tuple((Patterns([each.pattern]), each) for each in revoked.revocations)
         self._revision = 0
         self._watches: set[_Watch] = set()
@@ -97,7 +102,8 @@ class Revocations:
         """
         revocation = self._tighten(_checked_pattern(pattern), checked_reason(reason), by)
         await self._to_the_end(self._keep_all(revocation))
-        return revocation
+        same = (each for each in reversed(self.list()) if each.pattern == revocation.pattern)
+        return next(same, revocation)  # another process may have taken its number
 
     async def lift(self, which: int | str) -> Revocation:
         """Give back what the revocation with that number or pattern has taken.
@@ -110,6 +116,16 @@ class Revocations:
         self._lifting.add(revocation.number)
         await self._to_the_end(self._loosen(revocation))
         return revocation
+
+    async def look(self) -> None:
+        """Take over what other processes changed since, write what could not be; raises nothing."""
+        await self._to_the_end(self._look())
+
+    async def _look(self) -> None:
+        async with self._changing:
+            await self._take_over()
+            with suppress(OSError):  # whoever revoked it was told, and it is tried again
+                await self._write(self._revoked)
 
     def _tighten(self, pattern: str, reason: str, by: str) -> Revocation:
         for revocation in self.list():
@@ -134,6 +150,7 @@ class Revocations:
 
     async def _keep_all(self, revocation: Revocation) -> None:
         async with self._changing:
+            await self._take_over()
             try:
                 await self._write(self._revoked)
             except OSError as error:
@@ -147,6 +164,11 @@ class Revocations:
 
     async def _loosen(self, revocation: Revocation) -> None:
         async with self._changing:
+            await self._take_over()
+            if all(each is not revocation for each in self.list()):
+                self._lifting.discard(revocation.number)
+                self._check_gone(revocation)
+                return
             try:
                 await self._write(_without(self._revoked, revocation))
             except UnconfirmedError as error:
@@ -175,8 +197,62 @@ class Revocations:
         if self._file is None or revoked == self._kept:
             return
         self._kept = None  # whatever fails in between, the next change is written again
-        await aside("keep revocations", partial(self._file.write, revoked))
-        self._kept = revoked
+        try:
+            await aside("keep revocations", partial(self._file.write, revoked))
+        except UnconfirmedError:
+            self._on_disk = revoked
+            raise
+        self._kept = self._on_disk = revoked
+
+    async def _take_over(self) -> None:
+        """Bring what another process wrote into force; what cannot be read changes nothing."""
+        if self._file is None:
+            return
+        try:
+            newer = await aside("read revocations", self._file.newer)
+        except (OSError, ValueError) as error:
+            if str(error) != self._unread:
+                self._unread = str(error)
+                _log.warning(
+                    "it cannot be known what other processes revoke or lift, so that nothing changes: %s",
+                    error,
+                )
+            return
+        self._unread = ""
+        if newer is not None:
+            self._replace(newer)
+
+    def _replace(self, on_disk: Revoked) -> None:
+        """Have in force what the file holds now, and what is revoked here and not in it yet."""
+        before = {each: each for each in self.list()}
+        own = [each for each in before if each not in self._on_disk.revocations]
+        revoked = _with(on_disk, own, self._lifting)
+        revoked = replace(
+            revoked, revocations=tuple(before.get(each, each) for each in revoked.revocations)
+        )
+        self._on_disk = on_disk
+        self._kept = on_disk if revoked == on_disk else None
+        self._revoked = revoked
+        self._patterns = tuple((Patterns([each.pattern]), each) for each in revoked.revocations)
+        self._revision += 1
+        for names, each in self._patterns:
+            if each not in before:
+                _log.warning(
+                    "revocation %d by %s takes away %s", each.number, each.by, each.pattern
+                )
+                self._tell(names)
+        patterns = {each.pattern for each in revoked.revocations}
+        for each in before:
+            if each.pattern not in patterns:
+                _log.warning("revocation %d of %s is lifted", each.number, each.pattern)
+
+    def _check_gone(self, revocation: Revocation) -> None:
+        """Raise TransientError if what another process lifted is revoked under another number."""
+        if any(each.pattern == revocation.pattern for each in self.list()):
+            raise TransientError(
+                f"{revocation.pattern!r} is still revoked, under another number: lift it again",
+                code="revocations.not_kept",
+            )
 
     async def _to_the_end(self, change: Coroutine[object, object, None]) -> None:
         """Wait for a change, which is finished even if whoever waits is cancelled."""
@@ -214,6 +290,20 @@ def open_revocations(state_dir: Path) -> Revocations:
 def _without(revoked: Revoked, lifted: Revocation) -> Revoked:
     left = tuple(each for each in revoked.revocations if each is not lifted)
     return replace(revoked, revocations=left)
+
+
+def _with(on_disk: Revoked, own: Sequence[Revocation], lifting: Collection[int]) -> Revoked:
+    """What is on the disk, and behind it what is not: with numbers of its own, and no pattern twice.
+
+    One that is being lifted does not count: it is revoked anew.
+    """
+    revocations, last = list(on_disk.revocations), on_disk.last
+    patterns = {each.pattern for each in revocations if each.number not in lifting}
+    for each in own:
+        if each.pattern not in patterns:
+            last = max(last + 1, each.number)
+            revocations.append(replace(each, number=last))
+    return Revoked(tuple(revocations), last)
 
 
 def _checked_pattern(pattern: str) -> str:

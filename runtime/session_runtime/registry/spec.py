@@ -96,7 +96,8 @@ class Route:
     returns what the tool returned. It raises TransientError or PermanentError, which only classify: whether
     to try again, or another route, is decided elsewhere; or the tool's own exception. It lets CancelledError
     through. ``obstacle`` says why it cannot be used just now, None if it can. ``reaches`` is equal for routes
-    that lead to the same place in the same way; it is good in this process only, and for no eyes.
+    that lead to the same place in the same way: failures are counted by it, room and rate by ``id``. It is
+    good in this process only, and for no eyes.
     """
 
     id: str

@@ -9,6 +9,9 @@ from session_runtime.wire.fields import Fields, raise_if_any
 SOCKET: Final = "control.sock"
 """Its name in the state directory (NET-4)."""
 
+LOCK: Final = "lock"
+"""The file there that a running daemon keeps locked."""
+
 _APPROVE_FIELDS: Final = ("name", "digest", "server")
 _REVOKE_FIELDS: Final = ("pattern", "reason")
 

@@ -81,8 +81,10 @@ class Server:
         limits: Limits = UNLIMITED,
         obstacle: str | None = None,
         work: Callable[[HandlerContext], Awaitable[object]] | None = None,
+        reaches: str = "",
     ) -> None:
         self.name = name
+        self.reaches = reaches
         self.limits = limits
         self.obstacle = obstacle
         self.attempts = 0
@@ -94,7 +96,9 @@ class Server:
 
     @property
     def route(self) -> Route:
-        return Route(f"mcp:{self.name}", self._run, self.limits, lambda: self.obstacle)
+        return Route(
+            f"mcp:{self.name}", self._run, self.limits, lambda: self.obstacle, self.reaches
+        )
 
     async def _run(self, arguments: Mapping[str, Any], context: HandlerContext) -> object:
         self.attempts += 1

@@ -1,12 +1,20 @@
 """A guard lets calls through in order, no more than its limits say, and forgets those who left."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from session_runtime.registry.invoke.guard import MINUTE_S, Guard, Pass, Refused, RouteStatistics
+from session_runtime.registry.invoke.guard import (
+    MINUTE_S,
+    MOST_CONNECTIONS,
+    Guard,
+    Pass,
+    Refused,
+    RouteStatistics,
+)
 from session_runtime.registry.spec import UNLIMITED, Limits
 from tests.registry.invoke.virtual_time import now, virtually
 
@@ -14,14 +22,16 @@ LATER = 1_000.0
 NOTHING = RouteStatistics(0, 0, "closed", 0, 0, {})
 
 
-async def entered(guard: Guard, limits: Limits, until: float = LATER) -> Pass:
-    answer = await guard.enter(limits, until)
+async def entered(guard: Guard, limits: Limits, until: float = LATER, over: str = "") -> Pass:
+    answer = await guard.enter(limits, until, over)
     assert isinstance(answer, Pass)
     return answer
 
 
-def waiting_for(guard: Guard, limits: Limits, until: float = LATER) -> asyncio.Task[Pass | Refused]:
-    return asyncio.create_task(guard.enter(limits, until))
+def waiting_for(
+    guard: Guard, limits: Limits, until: float = LATER, over: str = ""
+) -> asyncio.Task[Pass | Refused]:
+    return asyncio.create_task(guard.enter(limits, until, over))
 
 
 @pytest.mark.requirement("RTE-6")
@@ -202,9 +212,9 @@ def test_who_goes_away_once_let_in_as_the_probe_is_none() -> None:
     virtually(run())
 
 
-async def fail(guard: Guard, limits: Limits) -> None:
+async def fail(guard: Guard, limits: Limits, over: str = "") -> None:
     for _ in range(limits.failures):
-        guard.leave(await entered(guard, limits), "failed")
+        guard.leave(await entered(guard, limits, over=over), "failed")
 
 
 BREAKS = Limits(max_concurrency=2, failures=3, pause_s=30)
@@ -267,6 +277,72 @@ def test_a_probe_whose_caller_gives_up_lets_the_next_call_be_the_probe() -> None
         assert guard.statistics(now()).breaker == "half_open"
         guard.leave(await entered(guard, BREAKS), "answered")
         assert guard.statistics(now()).breaker == "closed"
+
+    virtually(run())
+
+
+@pytest.mark.requirement("RTE-6")
+def test_a_connection_that_fails_is_left_alone_and_no_other_is() -> None:
+    async def run() -> None:
+        guard = Guard()
+        await fail(guard, BREAKS, "one")
+        refused = await guard.enter(BREAKS, LATER, "one")
+        assert isinstance(refused, Refused)
+        assert refused.reason == "open"
+        guard.leave(await entered(guard, BREAKS, over="other"), "answered")
+        assert isinstance(await guard.enter(BREAKS, LATER, "one"), Refused)
+
+    virtually(run())
+
+
+@pytest.mark.requirement("RTE-6")
+def test_all_connections_share_the_room_and_the_rate_in_the_order_of_their_calls() -> None:
+    async def run() -> list[tuple[str, float]]:
+        guard, began = Guard(), list[tuple[str, float]]()
+
+        async def one(over: str, name: str) -> None:
+            limits = replace(BREAKS, max_concurrency=1, rate_per_minute=3)
+            admitted = await entered(guard, limits, over=over)
+            began.append((name, now()))
+            await asyncio.sleep(1)
+            guard.leave(admitted, "answered")
+
+        calls = [("one", "a"), ("other", "b"), ("other", "c"), ("one", "d")]
+        await asyncio.gather(*(one(*each) for each in calls))
+        return began
+
+    assert virtually(run()) == [("a", 0.0), ("b", 1.0), ("c", 2.0), ("d", 60.0)]
+
+
+@pytest.mark.requirement("RTE-6")
+def test_those_who_wait_for_a_connection_that_fails_are_refused_and_others_wait_on() -> None:
+    async def run() -> None:
+        guard = Guard()
+        limits = replace(BREAKS, failures=1)
+        failing, running = [await entered(guard, limits, over=each) for each in ("one", "other")]
+        waiting = [waiting_for(guard, limits, over=each) for each in ("other", "one", "other")]
+        await asyncio.sleep(0)
+        guard.leave(failing, "failed")
+        first, refused = await waiting[0], await waiting[1]
+        assert isinstance(first, Pass)
+        assert isinstance(refused, Refused)
+        assert (refused.reason, waiting[2].done()) == ("open", False)
+        guard.leave(running, "answered")
+        assert isinstance(await waiting[2], Pass)
+
+    virtually(run())
+
+
+@pytest.mark.requirement("RTE-6")
+def test_what_a_connection_owes_is_forgotten_once_there_were_a_thousand_others() -> None:
+    async def run() -> None:
+        guard = Guard()
+        await fail(guard, BREAKS, "one")
+        for number in range(MOST_CONNECTIONS - 1):
+            guard.leave(await entered(guard, BREAKS, over=str(number)), "failed")
+        assert isinstance(await guard.enter(BREAKS, LATER, "one"), Refused)
+        guard.leave(await entered(guard, BREAKS, over="other"), "failed")
+        assert isinstance(await guard.enter(BREAKS, LATER, "one"), Pass)
 
     virtually(run())
 

@@ -3,6 +3,7 @@
 import pytest
 
 from session_runtime.handler import HandlerContext
+from session_runtime.registry.invoke.output import Parts
 from tests.registry.invoke.remote import Server, call, masked
 
 PROMISE = {
@@ -43,9 +44,22 @@ async def test_a_result_that_breaks_the_promise_is_an_error_that_says_the_tool_r
 
 
 @pytest.mark.requirement("RTE-10")
-@pytest.mark.parametrize("value", ["just text", [1, 2], None])
+@pytest.mark.parametrize("value", ["just text", b"bytes", None, Parts(["text", {"kind": "image"}])])
 async def test_only_structured_results_can_break_it(value: object) -> None:
     assert (await call(answering(value), output=PROMISE)).status == "ok"
+
+
+@pytest.mark.requirement("RTE-10")
+@pytest.mark.parametrize("value", [[1, 2], [], {}, 0, 2.5, False, Parts(["text"], data={"t": "x"})])
+async def test_whatever_is_structured_can_break_it(value: object) -> None:
+    assert (await call(answering(value), output=PROMISE)).error_code == "tool.bad_result"
+
+
+@pytest.mark.requirement("RTE-10")
+async def test_data_that_stands_beside_other_parts_can_fit_and_is_shown_with_them() -> None:
+    value = Parts([{"t": 1}, "text"], data={"t": 1})
+    result = await call(answering(value), output=PROMISE)
+    assert (result.status, '[{"t":1},"text"]' in result.content) == ("ok", True)
 
 
 @pytest.mark.requirement("RTE-10")

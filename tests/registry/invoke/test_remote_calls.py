@@ -245,6 +245,42 @@ def test_no_more_calls_than_a_server_bears_are_under_way_and_all_get_their_turn(
     virtually(run())
 
 
+@pytest.mark.requirement("RTE-6")
+@pytest.mark.requirement("CFG-4")
+def test_a_server_that_is_reached_in_another_way_by_now_is_called_at_once() -> None:
+    async def run() -> None:
+        registry = Registry()
+        old = Server("s", [INTERNAL] * 9, BREAKS, reaches="old token")
+        new = Server("s", limits=BREAKS, reaches="new token")
+        for _ in range(2):
+            await call(old, registry=registry)
+        assert (await call(old, registry=registry)).error_code == "tool.unavailable"
+        assert (await call(new, registry=registry)).status == "ok"
+        assert (old.attempts, new.attempts, now()) == (2, 1, 0.0)
+
+    virtually(run())
+
+
+@pytest.mark.requirement("RTE-6")
+def test_two_callers_with_sessions_of_their_own_get_no_more_of_a_server_together_than_one() -> None:
+    async def run() -> None:
+        async def work(context: HandlerContext) -> str:
+            await asyncio.sleep(1)
+            return "done"
+
+        limits, registry = Limits(max_concurrency=1, rate_per_minute=2), Registry()
+        callers = [
+            Server("s", limits=limits, work=work, reaches=session)
+            for session in ("own", "boss", "own")
+        ]
+        await asyncio.gather(*(call(each, registry=registry) for each in callers[:2]))
+        assert now() == 2.0
+        await call(callers[2], registry=registry)
+        assert now() == 61.0
+
+    virtually(run())
+
+
 @pytest.mark.requirement("RTE-2")
 def test_who_has_no_session_is_told_that_there_is_no_such_tool() -> None:
     assert told(virtually(call())) == (

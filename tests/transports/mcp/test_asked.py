@@ -249,7 +249,7 @@ async def test_an_id_that_is_in_use_is_refused_until_its_request_is_answered(
         assert "went on" in (await first).text
         assert "went on" in (await client.post("/mcp", json=body, headers=headers)).text
     assert refused.status_code == 400
-    assert "a request of this id is not answered yet" in refused.text
+    assert "another request of this session has this id" in refused.text
 
 
 @pytest.mark.requirement("NET-5a")

@@ -107,9 +107,13 @@ async def test_a_client_without_a_session_can_listen_for_changes(tmp_path: Path)
         assert "a.new" in await listed(client)
 
 
+LEFT = {"taken away": key_entry("bob"), "replaced": key_entry("ann", "sr_new")}
+
+
 @pytest.mark.requirement("NET-2b")
-async def test_who_listens_without_a_session_is_let_go_when_its_key_is_taken_away(
-    tmp_path: Path,
+@pytest.mark.parametrize("left", LEFT.values(), ids=LEFT)
+async def test_who_listens_without_a_session_is_let_go_when_its_key_is_taken_away_or_replaced(
+    tmp_path: Path, left: str
 ) -> None:
     config = tools(tmp_path) + ON
     async with (
@@ -117,7 +121,7 @@ async def test_who_listens_without_a_session_is_let_go_when_its_key_is_taken_awa
         served.client(STATELESS, bearer("ann")) as client,
     ):
         async with client.listen(tools_list_changed=True) as changes:
-            write_config(tmp_path, config + key_entry("bob"))
+            write_config(tmp_path, config + left)
             await served.runtime.live.reload("cli")
             with pytest.raises(SubscriptionLost) as lost:
                 async for _ in changes:

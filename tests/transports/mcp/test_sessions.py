@@ -28,8 +28,9 @@ LIST = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
 STARTS_AND_HANGS = HANGS.replace("    try:", "    context.resources['started'].set()\n    try:")
 
 
-def key_entry(name: str) -> str:
-    return f'[http.keys.{name}]\nhash = "{hash_of(key_of(name))}"\n'
+def key_entry(name: str, key: str | None = None) -> str:
+    """The entry of a key; another ``key`` under the same name replaces the one of the tests."""
+    return f'[http.keys.{name}]\nhash = "{hash_of(key or key_of(name))}"\n'
 
 
 TWO_KEYS = key_entry("ann") + key_entry("bob")
@@ -221,6 +222,31 @@ async def test_a_key_that_is_taken_away_ends_the_sessions_of_its_owner(tmp_path:
             assert (await served.runtime.live.reload("cli")).good
             assert [part async for part in stream.aiter_text()] == []
         assert await status(client, of_ann, bearer("ann")) == 401
+        assert await status(client, of_bob, bearer("bob")) == 200
+
+
+@pytest.mark.requirement("NET-2b")
+async def test_a_key_that_is_replaced_ends_the_sessions_that_it_opened_with_their_calls(
+    tmp_path: Path,
+) -> None:
+    started = asyncio.Event()
+    text = tools(tmp_path, "a.slow", code=STARTS_AND_HANGS) + ON
+    call = {**LIST, "method": "tools/call", "params": {"name": "a.slow", "arguments": {}}}
+    async with (
+        serving(tmp_path, text + TWO_KEYS, resources={"started": started}) as served,
+        served.bare() as client,
+    ):
+        of_ann, of_bob = await begin(client, bearer("ann")), await begin(client, bearer("bob"))
+        headers = {**bearer("ann"), "mcp-session-id": of_ann}
+        calling = asyncio.create_task(client.post("/mcp", json=call, headers=headers))
+        await started.wait()
+        async with client.stream("GET", "/mcp", headers=headers) as stream:
+            write_config(tmp_path, text + key_entry("ann", "sr_new") + key_entry("bob"))
+            assert (await served.runtime.live.reload("cli")).good
+            assert await status(client, of_ann, {"authorization": "Bearer sr_new"}) == 404
+            assert [part async for part in stream.aiter_text()] == []
+        assert '"result"' not in (await calling).text
+        assert served.runtime.callers.running == 0
         assert await status(client, of_bob, bearer("bob")) == 200
 
 

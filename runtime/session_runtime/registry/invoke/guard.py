@@ -13,6 +13,8 @@ from session_runtime.registry.spec import UNLIMITED, Limits
 from session_runtime.types import JsonObject
 
 MINUTE_S: Final = 60.0
+MOST_CONNECTIONS: Final = 1_000
+"""Of so many, the newest, it is remembered how often they failed: each edit of a secret makes one more."""
 
 Reason = Literal["open", "full", "rate", "obstacle"]
 Verdict = Literal["answered", "failed", "lost", "unknown"]
@@ -50,6 +52,7 @@ class Admission:
 class Pass:
     """Lets one attempt through; its guard gets it back, once. ``token`` is None without a rate."""
 
+    breaker: "Breaker"
     admission: Admission
     token: float | None
 
@@ -58,7 +61,8 @@ class Pass:
 class RouteStatistics:
     """How a route is: calls that began, those that failed by its fault, and what is so just now.
 
-    ``refused`` counts by reason how often it was not taken.
+    ``breaker`` is that of the connection which was called last. ``refused`` counts by reason how often it
+    was not taken.
     """
 
     calls: int
@@ -185,14 +189,16 @@ class Tokens:
 class Guard:
     """Lets calls of one route through, in the order in which they came; used on the event loop alone.
 
-    It lives as long as the process. The limits of the newest call hold for all, those who wait too.
+    It lives as long as the process. The limits of the newest call hold for all, those who wait too. Failures
+    are counted for each connection alone.
     """
 
     def __init__(self) -> None:
         self._limits = UNLIMITED
-        self._breaker = Breaker()
+        self._breakers: dict[str, Breaker] = {}
+        self._newest = Breaker()
         self._tokens = Tokens()
-        self._waiting: dict[asyncio.Future[Pass | Refused], None] = {}
+        self._waiting: dict[asyncio.Future[Pass | Refused], Breaker] = {}
         self._alarm: asyncio.TimerHandle | None = None
         self._calls = 0
         self._failures = 0
@@ -209,38 +215,39 @@ class Guard:
         return RouteStatistics(
             self._calls,
             self._failures,
-            self._breaker.state(now, self._limits),
+            self._newest.state(now, self._limits),
             self._in_flight,
             len(self._waiting),
             dict(self._refused),
         )
 
-    async def enter(self, limits: Limits, until: float) -> Pass | Refused:
+    async def enter(self, limits: Limits, until: float, reaches: str = "") -> Pass | Refused:
         """Give a pass, waiting for room until ``until``, or say at once why there will be none.
 
         Whoever gets a pass calls ``leave``. Where nothing is limited it does not wait at all.
         """
         self._limits = limits
         now = asyncio.get_running_loop().time()
+        breaker = self._newest = self._breaker_of(reaches)
         self._let_in(now)
-        blocked = self._blocked(now)
+        blocked = self._blocked(breaker, now)
         if blocked is not None:
             return blocked
         if self._has_room(now):  # then nobody waits
-            return self._begin(now)
+            return self._begin(breaker, now)
         free_at = self._tokens.free_at(now, limits.rate_per_minute, len(self._waiting))
         if free_at > now and free_at >= until:
             return self._refuse("rate", free_at - now)
         if until <= now:
             return self._refuse("full")
-        return await self._wait(now, until)
+        return await self._wait(breaker, now, until)
 
     def leave(self, entered: Pass, verdict: Verdict) -> None:
         """Take back a pass, with what became of the call."""
         now = asyncio.get_running_loop().time()
         self._in_flight -= 1
         self._failures += verdict in ("failed", "lost")
-        self._breaker.leave(entered.admission, verdict, now, self._limits)
+        entered.breaker.leave(entered.admission, verdict, now, self._limits)
         self._let_in(now)
 
     def refuse(self, words: str) -> Refused:
@@ -248,9 +255,9 @@ class Guard:
         self._refused["obstacle"] += 1
         return Refused("obstacle", words)
 
-    async def _wait(self, now: float, until: float) -> Pass | Refused:
+    async def _wait(self, breaker: Breaker, now: float, until: float) -> Pass | Refused:
         waiter: asyncio.Future[Pass | Refused] = asyncio.get_running_loop().create_future()
-        self._waiting[waiter] = None
+        self._waiting[waiter] = breaker
         self._let_in(now)
         try:
             await asyncio.wait((waiter,), timeout=until - now)
@@ -270,20 +277,20 @@ class Guard:
             self._calls -= 1
             self._in_flight -= 1
             self._tokens.put_back(entered.token)
-            self._breaker.leave(entered.admission, "unknown", now, self._limits)
+            entered.breaker.leave(entered.admission, "unknown", now, self._limits)
         self._let_in(now)
 
     def _let_in(self, now: float) -> None:
         """Answer those who wait, as far as can be, and come back when the next token is there."""
         if not self._waiting and self._alarm is None:
             return
-        while self._waiting:
-            blocked = self._blocked(now)
-            if blocked is None and not self._has_room(now):
-                break
-            waiter = next(iter(self._waiting))
-            del self._waiting[waiter]
-            waiter.set_result(blocked or self._begin(now))
+        for waiter, breaker in tuple(self._waiting.items()):
+            answer: Pass | Refused | None = self._blocked(breaker, now)
+            if answer is None and self._has_room(now):
+                answer = self._begin(breaker, now)
+            if answer is not None:
+                del self._waiting[waiter]
+                waiter.set_result(answer)
         self._set_alarm(now)
 
     def _set_alarm(self, now: float) -> None:
@@ -302,14 +309,22 @@ class Guard:
             return False
         return self._tokens.free_at(now, self._limits.rate_per_minute) <= now
 
-    def _begin(self, now: float) -> Pass:
+    def _begin(self, breaker: Breaker, now: float) -> Pass:
         self._calls += 1
         self._in_flight += 1
         token = self._tokens.take(now, self._limits.rate_per_minute)
-        return Pass(self._breaker.enter(self._limits), token)
+        return Pass(breaker, breaker.enter(self._limits), token)
 
-    def _blocked(self, now: float) -> Refused | None:
-        blocked_s = self._breaker.blocked_s(now, self._limits)
+    def _breaker_of(self, reaches: str) -> Breaker:
+        breaker = self._breakers.get(reaches)
+        if breaker is None:
+            if len(self._breakers) == MOST_CONNECTIONS:
+                del self._breakers[next(iter(self._breakers))]
+            breaker = self._breakers[reaches] = Breaker()
+        return breaker
+
+    def _blocked(self, breaker: Breaker, now: float) -> Refused | None:
+        blocked_s = breaker.blocked_s(now, self._limits)
         return None if blocked_s is None else self._refuse("open", blocked_s)
 
     def _refuse(self, reason: Reason, retry_after_s: float | None = None) -> Refused:

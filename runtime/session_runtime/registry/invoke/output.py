@@ -1,10 +1,12 @@
 """Whether structured results are what their tool promises by its output schema (RTE-10).
 
+Public: ``OutputChecks``, and ``Parts`` for a result that is not data alone.
+
 How results are shown is decided in ``results``.
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Final
 from weakref import WeakKeyDictionary
@@ -20,6 +22,17 @@ _SMALL: Final = Limit(depth=64, values=1_000, characters=16_384)
 _log = logging.getLogger(__name__)
 
 
+class Parts(list[object]):
+    """Several parts of one result, in their order; ``data`` is the one among them that is structured.
+
+    The others, and all where it is None, are what the tool shows beside it: no schema is about them.
+    """
+
+    def __init__(self, parts: Iterable[object], data: object = None) -> None:
+        super().__init__(parts)
+        self.data: Final = data
+
+
 class OutputChecks:
     """Checks results of tools that promise a form; each schema is compiled at the first result.
 
@@ -32,14 +45,19 @@ class OutputChecks:
 
     async def violations(self, spec: ToolSpec, value: object) -> tuple[str, ...]:
         """Say where structured data breaks the promise of its tool; no other result can."""
-        if spec.output is None or not isinstance(value, dict):
+        if spec.output is None:
+            return ()
+        data = value.data if isinstance(value, Parts) else value
+        if not isinstance(data, dict | list | int | float):
             return ()
         check = await self._check(spec, spec.output)
         if check is None:
             return ()
-        if _is_small(value, check.parts):
-            return check.violations(value)
-        return await aside("checking a result", partial(check.violations, value))
+        if not isinstance(data, dict):  # every schema that can be used is one of objects
+            return (f"it must be an object, got {_kind(data)}",)
+        if _is_small(data, check.parts):
+            return check.violations(data)
+        return await aside("checking a result", partial(check.violations, data))
 
     async def _check(self, spec: ToolSpec, schema: Mapping[str, object]) -> ArgumentCheck | None:
         if spec not in self._checks:
@@ -57,6 +75,16 @@ def _compiled(name: str, schema: Mapping[str, object]) -> ArgumentCheck | None:
             "results of %s are not checked, its output schema is unusable: %s", name, error
         )
         return None
+
+
+def _kind(data: list[object] | float) -> str:
+    match data:
+        case list():
+            return "a list"
+        case bool():
+            return "true or false"
+        case _:
+            return "a number"
 
 
 def _is_small(value: dict[str, object], parts: int) -> bool:

@@ -257,7 +257,8 @@ class Invoker:
         obstacle = route.obstacle()
         if obstacle is not None:
             return guard.refuse(obstacle)
-        entered = await guard.enter(route.limits, run.limits.deadline if attempt.patient else 0.0)
+        until = run.limits.deadline if attempt.patient else 0.0
+        entered = await guard.enter(route.limits, until, route.reaches)
         if isinstance(entered, Refused):
             return entered
         seen: Verdict = "unknown"

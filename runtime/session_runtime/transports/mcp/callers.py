@@ -9,7 +9,7 @@ import secrets
 from collections import Counter
 from collections.abc import Coroutine, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, get_args
 
 import anyio
@@ -50,6 +50,18 @@ class Caller:
         return Owner(self.principal.name, self.stated.user)
 
 
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """How a principal was let in: by the key of that digest; None where none was needed.
+
+    What lasts longer than a request lasts as long as this very key: one that leaked is replaced, and its
+    principal keeps its name.
+    """
+
+    name: str
+    key: bytes | None = field(repr=False)
+
+
 class Callers:
     """All clients together: the calls under way and what they share, over all generations.
 
@@ -88,12 +100,18 @@ class Callers:
         finally:
             self._clients -= 1
 
-    def principal(self, name: str) -> Principal | None:
-        """The principal of this name as it is now; None if its key is gone, or keys are needed now."""
+    def entry(self, principal: Principal) -> Entry:
+        """How ``principal``, who was let in just now, came in."""
+        keys = {owner.name: key for key, owner in self.generation.keys.owners}
+        return Entry(principal.name, keys.get(principal.name))
+
+    def principal(self, entry: Entry) -> Principal | None:
+        """Who came in so, as it is now; None if that key is gone, or keys are needed now."""
         keys = self.generation.keys
         if not keys:
-            return LOCAL if name == LOCAL.name else None
-        return next((owner for _, owner in keys.owners if owner.name == name), None)
+            return LOCAL if entry == Entry(LOCAL.name, None) else None
+        owners = (owner for key, owner in keys.owners if Entry(owner.name, key) == entry)
+        return next(owners, None)
 
     def obstacle(self, caller: Caller) -> str | None:
         """Why no call of ``caller`` can be taken now; None if one can."""

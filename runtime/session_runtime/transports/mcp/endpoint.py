@@ -16,6 +16,9 @@ from session_runtime.transports.mcp.callers import Callers
 PRINCIPAL: Final = "session_runtime.principal"
 """Where the scope of a request holds the principal that it was let in as."""
 
+ENTRY: Final = "session_runtime.entry"
+"""Where it holds how that principal came in."""
+
 BODY: Final = "session_runtime.body"
 """Where it holds the body, which was read and is bounded; empty if there is none."""
 
@@ -50,6 +53,7 @@ class McpEndpoint:
         Raises TransientError (``busy.stopping``) once ``serve`` is over.
         """
         self._wanted.set()
+        scope = {**scope, ENTRY: self._callers.entry(scope[PRINCIPAL])}  # before keys can change
         sessions = await asyncio.shield(self._sessions)
         await sessions.handle(scope, receive, send)
 

@@ -32,8 +32,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from session_runtime.transports.mcp.callers import Caller, Callers
-from session_runtime.transports.mcp.endpoint import BODY, PRINCIPAL, SessionLimits
+from session_runtime.transports.mcp.callers import Caller, Callers, Entry
+from session_runtime.transports.mcp.endpoint import BODY, ENTRY, PRINCIPAL, SessionLimits
 from session_runtime.transports.mcp.exchange import EXCHANGE, Exchange
 from session_runtime.transports.mcp.server import Clients, Context, OneClient, ToolServer, options
 from session_runtime.transports.mcp.session import CallerSession
@@ -41,7 +41,7 @@ from session_runtime.transports.mcp.watching import tell_of_changes
 from session_runtime.types import Principal
 
 NO_BEGINNING: Final = "without a session only initialize is answered: begin with that"
-ID_IN_USE: Final = "a request of this id is not answered yet: give each request an id of its own"
+ID_IN_USE: Final = "another request of this session has this id: give each one an id of its own"
 NOBODY_S_SESSION: Final = "there is no session of this id: begin with initialize"
 TOO_MANY: Final = "too many sessions are open: close some, or try again later"
 WATCHER_OF_STREAMS: Final = "_shutdown_watcher"
@@ -50,9 +50,9 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True, eq=False)
 class _Session:
-    """An open session: whose it is, the way to it, how much of it is in use, its requests by id."""
+    """An open session: who opened it, the way to it, how much of it is in use, its requests by id."""
 
-    owner: str
+    owner: Entry
     transport: StreamableHTTPServerTransport
     in_use: int = 0
     exchanges: dict[str, Exchange] = field(default_factory=dict)
@@ -99,19 +99,19 @@ class HttpSessions:
                 group.cancel_scope.cancel()
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request of the principal in ``scope``."""
+        """Answer one request of the principal in ``scope``; a session is for the key that opened it."""
         headers = Headers(scope=scope)
         version = headers.get(MCP_PROTOCOL_VERSION_HEADER)
         if version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS:
             await self._alone.handle_request(scope, receive, send)
             return
-        principal: Principal = scope[PRINCIPAL]
+        entry: Entry = scope[ENTRY]
         session_id = headers.get(MCP_SESSION_ID_HEADER)
         if session_id is None:
-            await self._open(principal, scope, receive, send)
+            await self._open(scope, receive, send)
             return
         session = self._sessions.get(session_id)
-        if session is None or session.owner != principal.name:
+        if session is None or session.owner != entry:
             await _error(NOBODY_S_SESSION, 404)(scope, receive, send)
             return
         self._sessions[session_id] = self._sessions.pop(session_id)  # the longest idle comes first
@@ -119,7 +119,7 @@ class HttpSessions:
         if session.transport.is_terminated:
             await self._end(session_id)
 
-    async def _open(self, principal: Principal, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _open(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a new session answer a good ``initialize``; if it refuses, it ends again.
 
         Only once it is answered an older session goes for it.
@@ -127,11 +127,12 @@ class HttpSessions:
         if not _begins(scope[BODY]):
             await _error(NO_BEGINNING, 400)(scope, receive, send)
             return
-        session_id = await self._admit(principal)
+        entry: Entry = scope[ENTRY]
+        session_id = await self._admit(entry, scope[PRINCIPAL])
         if session_id is None:
             await _error(TOO_MANY, 503)(scope, receive, send)
             return
-        status = _Status(send, partial(self._make_room, principal.name))
+        status = _Status(send, partial(self._make_room, entry.name))
         try:
             await self._serve(self._sessions[session_id], scope, receive, status.send)
         finally:
@@ -139,13 +140,13 @@ class HttpSessions:
                 with anyio.CancelScope(shield=True):
                     await self._end(session_id)
 
-    async def _admit(self, principal: Principal) -> str | None:
+    async def _admit(self, entry: Entry, principal: Principal) -> str | None:
         """Start a session, one at a time so that all are counted; None if there is no room for it."""
         async with self._admitting:
-            if self._group is None or not self._has_room(principal.name):
+            if self._group is None or not self._has_room(entry.name):
                 return None
             session_id = secrets.token_hex(16)
-            await self._group.start(self._run, session_id, principal)
+            await self._group.start(self._run, session_id, entry, principal)
             return session_id
 
     async def _serve(self, session: _Session, scope: Scope, receive: Receive, send: Send) -> None:
@@ -166,7 +167,7 @@ class HttpSessions:
 
     def _has_room(self, owner: str) -> bool:
         """Whether there may be one more, perhaps in the place of one that is idle."""
-        own = [each for each in self._sessions.values() if each.owner == owner]
+        own = [each for each in self._sessions.values() if each.owner.name == owner]
         to_end = len(own) + 1 - self._limits.most_per_principal
         if to_end > sum(not each.in_use for each in own):
             return False
@@ -174,7 +175,7 @@ class HttpSessions:
 
     async def _make_room(self, owner: str) -> None:
         """End the principal's longest idle sessions while it has too many."""
-        own = [key for key, each in self._sessions.items() if each.owner == owner]
+        own = [key for key, each in self._sessions.items() if each.owner.name == owner]
         idle = [key for key in own if not self._sessions[key].in_use]
         for key in idle[: max(0, len(own) - self._limits.most_per_principal)]:
             await self._end(key)
@@ -182,6 +183,7 @@ class HttpSessions:
     async def _run(
         self,
         session_id: str,
+        entry: Entry,
         principal: Principal,
         *,
         task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
@@ -189,14 +191,14 @@ class HttpSessions:
         transport = StreamableHTTPServerTransport(session_id, idle_timeout=self._limits.idle_s)
         with self._callers.client() as client_id:
             caller = CallerSession(self._callers, client_id, remembers=True)
-            client = OneClient(caller, _caller, lambda _: self._in_force(principal.name))
+            client = OneClient(caller, _caller, lambda _: self._in_force(entry))
             try:
                 server = self._server(client, caller.directory(Caller(principal)))
                 client.attach(server)
                 async with transport.connect() as (requests, answers):
-                    self._sessions[session_id] = _Session(principal.name, transport)
+                    self._sessions[session_id] = _Session(entry, transport)
                     task_status.started()
-                    async with self._watched(session_id, caller, client, principal.name):
+                    async with self._watched(session_id, caller, client, entry):
                         with transport.idle_scope or anyio.CancelScope():
                             await serve_loop(
                                 server,
@@ -215,9 +217,9 @@ class HttpSessions:
 
     @asynccontextmanager
     async def _watched(
-        self, session_id: str, caller: CallerSession, client: OneClient, owner: str
+        self, session_id: str, caller: CallerSession, client: OneClient, owner: Entry
     ) -> AsyncIterator[None]:
-        """Tell the client of changes meanwhile, and end the session once its owner has no key."""
+        """Tell the client of changes meanwhile, and end the session once its key is gone."""
 
         async def watch() -> None:
             await tell_of_changes(self._callers, caller, client, lambda: self._in_force(owner))
@@ -229,8 +231,8 @@ class HttpSessions:
         finally:
             watching.cancel()
 
-    def _in_force(self, owner: str) -> Caller | None:
-        """The owner of a session as it is now; None if it may not come in any more."""
+    def _in_force(self, owner: Entry) -> Caller | None:
+        """Who opened a session, as it is now; None if it may not come in any more."""
         principal = self._callers.principal(owner)
         is_on = self._callers.generation.settings.http.mcp
         return Caller(principal) if principal is not None and is_on else None
@@ -284,15 +286,16 @@ class _Listeners:
     async def listen(
         self, context: Context, params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
-        """Tell of changes until the client goes, or its principal has no key any more."""
-        name = _caller(context).principal.name
+        """Tell of changes until the client goes, or the key that it came with is gone."""
+        entry: Entry = _request(context).scope[ENTRY]
+        name = entry.name
         if self._listening[name] >= self._most_each:
             raise MCPError(
                 types.INTERNAL_ERROR, f"{self._most_each} requests of yours listen already"
             )
         self._listening[name] += 1
         listening = asyncio.create_task(self._handler(context, params), name="listen for changes")
-        gone = asyncio.create_task(self._gone(name), name="watch who listens")
+        gone = asyncio.create_task(self._gone(entry), name="watch who listens")
         try:
             await asyncio.wait((listening, gone), return_when=asyncio.FIRST_COMPLETED)
             if listening.done():
@@ -307,9 +310,10 @@ class _Listeners:
         """Let all who listen go."""
         self._handler.close()
 
-    async def _gone(self, name: str) -> None:
+    async def _gone(self, entry: Entry) -> None:
         while (
-            self._callers.principal(name) is not None and self._callers.generation.settings.http.mcp
+            self._callers.principal(entry) is not None
+            and self._callers.generation.settings.http.mcp
         ):
             await self._callers.generations.newer_than(self._callers.generation.number)
 
@@ -360,11 +364,15 @@ def _id_of(body: bytes) -> str | None:
 
 def _caller(context: Context) -> Caller:
     """Who was let in with a request."""
+    principal: Principal = _request(context).scope[PRINCIPAL]
+    return Caller(principal)
+
+
+def _request(context: Context) -> Request:
     request: Request | None = context.request
     if request is None:
         raise MCPError(types.INVALID_REQUEST, "this came by no request")
-    principal: Principal = request.scope[PRINCIPAL]
-    return Caller(principal)
+    return request
 
 
 def _end_watcher_of_streams() -> None:
