@@ -1,6 +1,7 @@
 """What kind of deed a name or a request is about: to look, to make, to change or to remove."""
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 from session_runtime.search.terms import analyse, runs
 
@@ -21,19 +22,16 @@ _WORDS = (
     """,
 )
 _DEEDS = {word: deed for deed, words in enumerate(_WORDS, 1) for word in words.split()}
-NO_DEED = 0
+NO_DEED, DEEDS = 0, len(_WORDS)
+TEXTS_KEPT = 4_096
 
 
 def deed_of(texts: Iterable[str]) -> int:
     """The deed of the first word that tells one: 1 to 4, or ``NO_DEED``."""
-    for text in texts:
-        for word in _words_of(text):
-            if word in _DEEDS:
-                return _DEEDS[word]
-    return NO_DEED
+    return next(filter(None, map(_deed_in, texts)), NO_DEED)
 
 
-def _words_of(text: str) -> Iterable[str]:
-    if text.islower() and text.isalpha():
-        return (text,)
-    return (word for run in runs(text) for word in analyse(run).parts)
+@lru_cache(maxsize=TEXTS_KEPT)
+def _deed_in(text: str) -> int:
+    words = (word for run in runs(text) for word in analyse(run).parts)
+    return next((_DEEDS[word] for word in words if word in _DEEDS), NO_DEED)

@@ -24,11 +24,16 @@ MOST_TERMS_OF_A_DEED = 12
 
 
 class Term(NamedTuple):
-    """What a word finds, how much it counts in this query, and more than it can bring to any tool."""
+    """What a word finds, how much it counts in this query, and more than it can bring to any tool.
+
+    ``impacts`` and ``covers`` belong to the tools found: what it brings to them, and could at best.
+    """
 
     hits: Hits
     weight: float
     best: float
+    impacts: Scores
+    covers: Scores
 
 
 class Spoken(NamedTuple):
@@ -114,21 +119,17 @@ class Evidence:
     def _sums(self, terms: Sequence[Term]) -> tuple[Scores, Scores]:
         """What some terms bring to each tool, and that by how much of them it has."""
         docs = np.concatenate([term.hits.docs for term in terms])
-        impacts = np.concatenate(list(map(_impacts, terms)))
-        bests = [term.best for term in terms]
-        covered = np.repeat(bests, [len(term.hits.docs) for term in terms])
+        impacts = np.concatenate([term.impacts for term in terms])
+        covers = np.concatenate([term.covers for term in terms])
         scores = np.bincount(docs, impacts, self.scorer.size).astype(np.float64, copy=False)
-        coverage = np.bincount(docs, covered, self.scorer.size) / sum(bests)
+        coverage = np.bincount(docs, covers, self.scorer.size) / sum(term.best for term in terms)
         return scores, scores * np.sqrt(np.minimum(coverage, 1))
-
-
-def _impacts(term: Term) -> Scores:
-    return term.hits.impacts if term.weight == 1 else term.hits.impacts * term.weight
 
 
 def weighted(hits: Hits, weight: float) -> Term:
     """What a word finds, as a term that counts so much."""
-    return Term(hits, weight, hits.best * weight)
+    best = hits.best * weight
+    return Term(hits, weight, best, hits.impacts * weight, np.full(len(hits.docs), best))
 
 
 def collect(

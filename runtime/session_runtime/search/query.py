@@ -3,8 +3,9 @@
 import html
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain
+from typing import NamedTuple
 
 from session_runtime.search.terms import is_camel, is_cjk, normalise, runs
 
@@ -25,8 +26,7 @@ _QUOTED = re.compile(
 _WORD = re.compile(r"((?<![^\s,，、;；])\+)?([^\W_]+(?:[._-]+[^\W_]+)*)")
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(NamedTuple):
     """One word of keywords as written; ``required`` after ``+``, ``compound`` like an identifier.
 
     ``literal`` is one that stands in quotes only: more likely a value than what is asked for.
@@ -122,7 +122,7 @@ def _words(whole: str) -> list[Word]:
     for quoted in _QUOTED.finditer(whole) if quotes else ():
         for _, found in _WORD.findall(quoted.group()):
             for word in _split(found, required=False):
-                words.setdefault((word.text, False), replace(word, literal=True))
+                words.setdefault((word.text, False), word._replace(literal=True))
     return list(words.values())
 
 

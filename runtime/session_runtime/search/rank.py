@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from session_runtime.search.corpus import Corpus
-from session_runtime.search.deeds import NO_DEED
+from session_runtime.search.deeds import DEEDS, NO_DEED
 from session_runtime.search.fields import Field
 from session_runtime.search.impacts import Docs, Scores, cell_weights, compute_impacts
 from session_runtime.search.lru import Lru
@@ -57,6 +57,7 @@ class Scorer:
         self._cell_weights = cell_weights(corpus, visible)
         self._impacts = compute_impacts(corpus, visible, self._cell_weights)
         self._hits: Lru[str, Hits] = Lru(TERMS_KEPT)
+        self._fits: Lru[int, Scores] = Lru(DEEDS)
 
     def hits(self, word: str) -> Hits:
         """What a word finds: itself, else its correction; synonyms bring a share."""
@@ -103,6 +104,9 @@ class Scorer:
 
     def fit(self, deed: int) -> Scores:
         """1 for each tool, less for those whose name says that they do something else."""
+        return self._fits.get_or_make(deed, self._fit)
+
+    def _fit(self, deed: int) -> Scores:
         deeds = self._corpus.deeds
         fits: Scores = np.where((deeds == NO_DEED) | (deeds == deed), 1.0, OTHER_DEED)
         return fits
