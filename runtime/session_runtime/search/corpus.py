@@ -11,11 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from session_runtime.registry.names import WireNames
 from session_runtime.registry.spec import ToolSpec
 from session_runtime.search.directory import Entry
 from session_runtime.search.fields import FieldWeights
 from session_runtime.search.spelling import Spelling
 from session_runtime.search.terms import Lexicon
+
+TERM_SHIFT, DOC_SHIFT, FIELD_SHIFT = 36, 12, 8
+"""An entry is ``term << 36 | doc << 12 | field << 8 | count``; a word or a phrase stands like a term."""
 
 Positions = tuple[int, ...]
 NONE: Positions = ()
@@ -56,18 +60,30 @@ class Document:
     words: npt.NDArray[np.int64]
     phrases: npt.NDArray[np.int64]
     lengths: tuple[int, ...]
+    aliases: tuple[str, ...]
     forms: tuple[str, ...]
     group: str
     deed: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class NameTables:
-    """Tools by the spellings that name them: case-folded, wire name or alias, compact form."""
+    """What depends on names, wire names and aliases alone; shared by corpora in which these are the same.
 
+    Tools by the spellings that name them: case-folded, wire name or alias, compact form. ``entries`` are
+    the lines of the directory and ``listing`` the positions in its order, ``name_rank`` orders tools by
+    name.
+    """
+
+    names: tuple[str, ...]
+    wire: WireNames
+    positions: Mapping[str, int]
     folded: Mapping[str, Positions]
     other: Mapping[str, Positions]
     compact: Mapping[str, Positions]
+    entries: tuple[Entry, ...]
+    name_rank: npt.NDArray[np.int64]
+    listing: Positions
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,6 +103,11 @@ class Postings:
     pairs: npt.NDArray[np.int64]
     pair_offsets: npt.NDArray[np.int64]
 
+    def entries(self, tools: int) -> npt.NDArray[np.int64]:
+        """The entries that the arrays were made from, sorted."""
+        terms = _numbers(self.offsets) << TERM_SHIFT
+        return terms | _shifted(self.docs) | self.cells // tools << FIELD_SHIFT | self.counts
+
     def slice_of(self, term: int | None) -> slice:
         """Where the entries of a term are; empty for a term that no tool has."""
         if term is None or term + 1 >= len(self.offsets):
@@ -100,6 +121,11 @@ class Holders:
 
     offsets: npt.NDArray[np.int64]
     docs: npt.NDArray[np.int32]
+
+    @property
+    def entries(self) -> npt.NDArray[np.int64]:
+        """The entries that the arrays were made from, sorted."""
+        return _numbers(self.offsets) << TERM_SHIFT | _shifted(self.docs)
 
     def of(self, word: int) -> npt.NDArray[np.int32]:
         """The tools, visible or not; none for a word that no tool has."""
@@ -118,6 +144,11 @@ class Phrases:
     numbers: npt.NDArray[np.int32]
     docs: npt.NDArray[np.int32]
 
+    @property
+    def entries(self) -> npt.NDArray[np.int64]:
+        """The entries that the arrays were made from, sorted."""
+        return self.numbers.astype(np.int64) << TERM_SHIFT | _shifted(self.docs)
+
     def of(self, phrases: Sequence[int]) -> list[npt.NDArray[np.int32]]:
         """The tools, visible or not, that have each phrase."""
         sought = np.array([phrases, phrases], dtype=np.int32)
@@ -126,21 +157,24 @@ class Phrases:
         return [self.docs[low:high] for low, high in zip(first, after, strict=True)]
 
 
+def _numbers(offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Whose slice each place is in."""
+    return np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+
+
+def _shifted(docs: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+    return docs.astype(np.int64) << DOC_SHIFT
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Corpus:
     """Everything about a catalogue that searching needs; tools are numbered by position.
 
-    ``entries`` are the lines of the directory and ``listing`` the positions in its order,
-    ``name_rank`` orders tools by name, ``lengths`` are the words of each field (rows) of each tool
-    (columns), ``groups`` the number of each tool's group, ``deeds`` what its name says it does.
+    ``lengths`` are the words of each field (rows) of each tool (columns), ``groups`` the number of each
+    tool's group, ``deeds`` what its name says it does; ``documents`` stand in the order of positions.
     """
 
-    names: tuple[str, ...]
-    positions: Mapping[str, int]
-    entries: tuple[Entry, ...]
     tables: NameTables
-    name_rank: npt.NDArray[np.int64]
-    listing: Positions
     postings: Postings
     holders: Holders
     phrases: Phrases
@@ -151,3 +185,8 @@ class Corpus:
     spelling: Spelling
     weights: FieldWeights
     documents: Mapping[tuple[object, ...], Document]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Canonical names by position."""
+        return self.tables.names

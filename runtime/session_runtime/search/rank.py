@@ -53,7 +53,7 @@ class Scorer:
         self._corpus = corpus
         self._visible = visible
         self.size = len(corpus.names)
-        self.name_rank = corpus.name_rank
+        self.name_rank = corpus.tables.name_rank
         self._cell_weights = cell_weights(corpus, visible)
         self._impacts = compute_impacts(corpus, visible, self._cell_weights)
         self._hits: Lru[str, Hits] = Lru(TERMS_KEPT)

@@ -78,7 +78,7 @@ class SearchView:
     def _listed(self) -> Positions:
         """The visible positions in the order of the directory."""
         visible = self._visible.tolist()
-        return tuple(at for at in self._corpus.listing if visible[at])
+        return tuple(at for at in self._corpus.tables.listing if visible[at])
 
     def name(self, position: int) -> str:
         """The canonical name at a position."""
@@ -86,7 +86,7 @@ class SearchView:
 
     def position(self, name: str) -> int:
         """The position of a canonical name; raises KeyError for one that the catalogue lacks."""
-        return self._corpus.positions[name]
+        return self._corpus.tables.positions[name]
 
     def has(self, name: str) -> bool:
         """Whether a canonical name is visible."""
@@ -180,7 +180,7 @@ class SearchView:
     def _lay_out(self, key: tuple[tuple[str, ...], int]) -> Layout:
         base, max_tokens = key
         shown = frozenset(base)
-        names, entries = self._corpus.names, self._corpus.entries
+        names, entries = self._corpus.names, self._corpus.tables.entries
         held_back = [at for at in self._listed if names[at] not in shown]
         return Layout(
             tuple(names[at] for at in held_back),
@@ -193,7 +193,7 @@ class SearchView:
             layer = [{"word": keywords.text, "field": "layer", "score": float(int(score))}]
         if score >= NAMED_LAYER:
             return layer
-        return layer + self._keywords.evidence(keywords, self._corpus.positions[name])
+        return layer + self._keywords.evidence(keywords, self._corpus.tables.positions[name])
 
     def _select(self, whole: str, names: Sequence[str]) -> Named:
         if found := self.resolve(whole):
@@ -236,7 +236,7 @@ class SearchView:
         )
 
     def _exactly(self, name: str) -> Positions:
-        position = self._corpus.positions.get(name)
+        position = self._corpus.tables.positions.get(name)
         return self._visible_among(NONE if position is None else (position,))
 
     def _visible_among(self, positions: Positions) -> Positions:
