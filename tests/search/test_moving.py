@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, replace
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -65,12 +66,17 @@ def other_text(specs: Catalogue, at: int, text: str) -> Catalogue:
     return [*specs[:at], changed, *specs[at + 1 :]]
 
 
+def new_name(specs: Catalogue) -> str:
+    taken = {spec.name for spec in specs}
+    return next(name for number in count() if (name := f"new.{number}") not in taken)
+
+
 EDITS: Mapping[str, Edit] = {
     "removed": lambda specs, at: [*specs[:at], *specs[at + 1 :]],
-    "added": lambda specs, at: [*specs[:at], tool(f"new.{len(specs)}_{at}", "zebra"), *specs[at:]],
+    "added": lambda specs, at: [*specs[:at], tool(new_name(specs), "zebra"), *specs[at:]],
     "renamed": lambda specs, at: [
         *specs[:at],
-        replace(specs[at], name=f"{specs[at].name}x"),
+        replace(specs[at], name=new_name(specs)),
         *specs[at + 1 :],
     ],
     "alias": lambda specs, at: [
