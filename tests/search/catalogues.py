@@ -135,8 +135,12 @@ names = st.lists(words, min_size=1, max_size=4).flatmap(
     lambda parts: st.sampled_from(("_", ".", "-", "")).map(lambda between: between.join(parts))
 )
 phrases = st.lists(words, max_size=6).map(" ".join)
+_requests = st.lists(st.one_of(phrases, phrases.map('"{}"'.format)), min_size=2, max_size=3).map(
+    ". ".join
+)
 queries = st.one_of(
     phrases,
+    _requests,
     names,
     st.lists(names, min_size=1, max_size=3).map(lambda found: "select:" + ",".join(found)),
     st.text(max_size=30),

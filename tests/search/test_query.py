@@ -52,6 +52,28 @@ def test_keywords_become_words(query: str, words: tuple[Word, ...]) -> None:
     assert parse(query) == Keywords(query, words)
 
 
+@pytest.mark.requirement("TS-8")
+def test_a_word_that_stands_in_quotes_only_is_a_literal() -> None:
+    found = parse("write 'hello world' to world.txt")
+    assert isinstance(found, Keywords)
+    assert [word.text for word in found.words if word.literal] == ["hello", "world"]
+
+
+@pytest.mark.requirement("TS-8")
+@pytest.mark.parametrize(
+    ("query", "sentences"),
+    [
+        ("the weather, please", [["the", "weather", "please"]]),
+        ("What is v1.2? Show it.", [["What", "is", "v1.2"], ["Show", "it"]]),
+        ("查天气；订票。谢谢", [["查天气"], ["订票"], ["谢谢"]]),
+    ],
+)
+def test_keywords_know_their_sentences(query: str, sentences: list[list[str]]) -> None:
+    found = parse(query)
+    assert isinstance(found, Keywords)
+    assert [[word.text for word in words] for words in found.sentences] == sentences
+
+
 @pytest.mark.requirement("TS-7")
 @given(st.text())
 def test_any_text_is_a_query(query: str) -> None:

@@ -1,3 +1,5 @@
+from collections.abc import Generator
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -8,7 +10,10 @@ _words = st.text(alphabet=_LETTERS, min_size=4, max_size=8)
 
 
 def spelling_of(words: list[str]) -> Spelling:
-    steps = spelling_steps(words)
+    return finished(spelling_steps(words, None))
+
+
+def finished(steps: Generator[None, None, Spelling]) -> Spelling:
     while True:
         try:
             next(steps)
@@ -49,3 +54,11 @@ def test_short_words_and_two_letters_are_not_corrected() -> None:
 def test_exactly_the_words_one_letter_away_are_found(words: list[str], asked: str) -> None:
     near = one_letter_away(asked)
     assert spelling_of(words).near(asked) == sorted(word for word in words if word in near)
+
+
+@given(st.lists(_words, unique=True), st.integers(0, 9), _words)
+def test_words_that_come_later_are_found_as_if_they_had_been_known_at_once(
+    words: list[str], first: int, asked: str
+) -> None:
+    grown = finished(spelling_steps(words, spelling_of(words[:first])))
+    assert grown.near(asked) == spelling_of(words).near(asked)

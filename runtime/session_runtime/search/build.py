@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence, Set
 from functools import lru_cache
+from itertools import pairwise
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -12,20 +13,26 @@ import numpy.typing as npt
 from session_runtime.registry.names import TOOL_SEARCH, WireNames, build_wire_names
 from session_runtime.registry.spec import ToolSpec
 from session_runtime.search.corpus import (
+    DOC_SHIFT,
+    FIELD_SHIFT,
+    TERM_SHIFT,
     Corpus,
     Document,
     Holders,
     NameTables,
+    Phrases,
     Positions,
     Postings,
     fold,
     name_forms,
 )
+from session_runtime.search.deeds import deed_of
 from session_runtime.search.directory import Entry, tool_entry
-from session_runtime.search.fields import NAMING, Field, FieldWeights, texts
+from session_runtime.search.fields import NAMING, Field, FieldWeights, group_of, split_name, texts
+from session_runtime.search.moving import Moves, moves_since
 from session_runtime.search.spelling import spelling_steps
 from session_runtime.search.synonyms import GROUPS
-from session_runtime.search.terms import STOP_WORDS, Lexicon, runs
+from session_runtime.search.terms import STOP_WORDS, Lexicon, normalise, phrase_number, runs
 
 T = TypeVar("T")
 Steps = Generator[None, None, T]
@@ -36,7 +43,6 @@ MAX_COUNT = 5
 
 OWN_FORMS_KEPT = 20_000
 
-_TERM_SHIFT, _DOC_SHIFT, _FIELD_SHIFT = 36, 12, 8
 _STALE_SHARE = 2
 _RUNS_PER_STEP = 64
 _DOCS_PER_SORT = 500
@@ -52,27 +58,24 @@ def corpus_steps(
     reusable = previous if previous is not None and _fresh(previous) else None
     lexicon = reusable.lexicon if reusable is not None else (yield from _new_lexicon())
     documents = yield from _read(specs, lexicon, reusable.documents if reusable else {})
-    postings = yield from _post(documents, len(lexicon))
-    holders = yield from _hold(documents, len(lexicon.words))
-    tables = yield from _name_tables(specs, documents, names)
-    entries = yield from _directory(specs, names)
-    words = list(lexicon.words)
-    if reusable is not None and len(reusable.spelling.words) == len(words):
-        spelling = reusable.spelling
-    else:
-        spelling = yield from spelling_steps(words)
+    moves = moves_since(reusable, documents)
+    yield
+    postings = yield from _post(documents, len(lexicon), moves)
+    holders = yield from _hold(documents, len(lexicon.words), moves)
+    phrases = yield from _side_by_side(documents, moves)
+    tables = yield from _name_tables(specs, documents, names, previous)
+    spelling = yield from spelling_steps(
+        lexicon.words, reusable.spelling if reusable is not None else None
+    )
     lengths = np.array([document.lengths for document in documents], dtype=np.int64)
     yield
-    spec_names = tuple(spec.name for spec in specs)
     return Corpus(
-        names=spec_names,
-        positions=MappingProxyType({name: at for at, name in enumerate(spec_names)}),
-        entries=entries,
         tables=tables,
-        name_rank=_ranks(spec_names),
-        listing=tuple(sorted(range(len(specs)), key=lambda at: _listing_key(spec_names[at]))),
         postings=postings,
         holders=holders,
+        phrases=phrases,
+        groups=_groups(documents),
+        deeds=np.array([document.deed for document in documents], dtype=np.int8),
         lengths=lengths.reshape(len(specs), len(Field)).T.copy(),
         lexicon=lexicon,
         spelling=spelling,
@@ -113,32 +116,47 @@ def _document(key: tuple[object, ...], spec: ToolSpec, lexicon: Lexicon) -> Step
     entries: list[int] = []
     words: set[int] = set()
     lengths: list[int] = []
+    phrases: set[int] = set()
     for field, text in enumerate(texts(spec)):
-        written = yield from _count(runs(text), lexicon)
+        sequence = yield from _learn(runs(text), lexicon)
+        if field == Field.DESCRIPTION:
+            phrases = _phrases(sequence, lexicon)
+        written = Counter(sequence)
         words |= written.keys()
         counts = _by_term(written, lexicon.terms)
-        place = field << _FIELD_SHIFT
+        place = field << FIELD_SHIFT
         entries += [
-            number << _TERM_SHIFT | place | (count if count < MAX_COUNT else MAX_COUNT)
+            number << TERM_SHIFT | place | (count if count < MAX_COUNT else MAX_COUNT)
             for number, count in counts.items()
         ]
         lengths.append(_length(counts, lexicon.stop_numbers, field))
     return Document(
         key,
         np.array(entries, dtype=np.int64),
-        np.array(sorted(words), dtype=np.int64) << _TERM_SHIFT,
+        np.array(sorted(words), dtype=np.int64) << TERM_SHIFT,
+        np.array(sorted(phrases), dtype=np.int64) << TERM_SHIFT,
         tuple(lengths),
+        spec.aliases,
         name_forms(spec),
+        group_of(spec.name),
+        deed_of((normalise(split_name(spec.name)[1]),)),
     )
 
 
-def _count(found: Sequence[str], lexicon: Lexicon) -> Steps[Counter[int]]:
-    """How often each word occurs; a long text pauses, as each new word takes time."""
-    counts = Counter(lexicon.learn(found[:_RUNS_PER_STEP]))
+def _learn(found: Sequence[str], lexicon: Lexicon) -> Steps[list[int]]:
+    """The words in their order; a long text pauses, as each new word takes time."""
+    sequence = lexicon.learn(found[:_RUNS_PER_STEP])
     for start in range(_RUNS_PER_STEP, len(found), _RUNS_PER_STEP):
         yield
-        counts.update(lexicon.learn(found[start : start + _RUNS_PER_STEP]))
-    return counts
+        sequence += lexicon.learn(found[start : start + _RUNS_PER_STEP])
+    return sequence
+
+
+def _phrases(sequence: Sequence[int], lexicon: Lexicon) -> set[int]:
+    """Each two words that stand side by side, stop words apart."""
+    terms, hashes = lexicon.terms, lexicon.hashes
+    telling = [found for word in sequence if (found := hashes[terms[word]])]
+    return {phrase_number(left, right) for left, right in pairwise(telling)}
 
 
 def _by_term(written: Counter[int], terms: Sequence[int]) -> Counter[int]:
@@ -156,21 +174,51 @@ def _length(counts: Counter[int], stop_numbers: Set[int], field: int) -> int:
     return length - sum(counts[number] for number in stop_numbers & counts.keys())
 
 
-def _post(documents: Sequence[Document], terms: int) -> Steps[Postings]:
+def _post(documents: Sequence[Document], terms: int, moves: Moves | None) -> Steps[Postings]:
     """Turn the entries of all documents into postings."""
-    entries = yield from _sorted([document.entries for document in documents])
+    if moves is None:
+        entries = yield from _sorted([document.entries for document in documents])
+    else:
+        old = moves.then.postings.entries(len(moves.then.names))
+        entries = yield from moves.entries(old, documents, lambda document: document.entries)
     docs = _docs(entries)
-    cells = (entries >> _FIELD_SHIFT & 0xF).astype(np.int32) * len(documents) + docs
+    cells = (entries >> FIELD_SHIFT & 0xF).astype(np.int32) * len(documents) + docs
     yield
-    offsets = np.searchsorted(entries >> _TERM_SHIFT, np.arange(terms + 1))
-    pairs = np.flatnonzero(np.diff(entries >> _DOC_SHIFT, prepend=-1))
+    offsets = _offsets(entries, terms)
+    pairs = np.flatnonzero(np.diff(entries >> DOC_SHIFT, prepend=-1))
     counts = (entries & 0xFF).astype(np.uint8)
     return Postings(offsets, docs, cells, counts, pairs, np.searchsorted(pairs, offsets))
 
 
-def _hold(documents: Sequence[Document], words: int) -> Steps[Holders]:
-    entries = yield from _sorted([document.words for document in documents])
-    return Holders(np.searchsorted(entries >> _TERM_SHIFT, np.arange(words + 1)), _docs(entries))
+def _hold(documents: Sequence[Document], words: int, moves: Moves | None) -> Steps[Holders]:
+    if moves is None:
+        entries = yield from _sorted([document.words for document in documents])
+    else:
+        old = moves.then.holders.entries
+        entries = yield from moves.entries(old, documents, lambda document: document.words)
+    return Holders(_offsets(entries, words), _docs(entries))
+
+
+def _side_by_side(documents: Sequence[Document], moves: Moves | None) -> Steps[Phrases]:
+    if moves is None:
+        entries = yield from _sorted([document.phrases for document in documents])
+    else:
+        old = moves.then.phrases.entries
+        entries = yield from moves.entries(old, documents, lambda document: document.phrases)
+    return Phrases((entries >> TERM_SHIFT).astype(np.int32), _docs(entries))
+
+
+def _offsets(entries: npt.NDArray[np.int64], numbers: int) -> npt.NDArray[np.int64]:
+    """Where the entries of each number begin, and where the last ones end."""
+    offsets = np.zeros(numbers + 1, dtype=np.int64)
+    np.cumsum(np.bincount(entries >> TERM_SHIFT, minlength=numbers), out=offsets[1:])
+    return offsets
+
+
+def _groups(documents: Sequence[Document]) -> npt.NDArray[np.int64]:
+    numbers: dict[str, int] = {}
+    groups = [numbers.setdefault(document.group, len(numbers)) for document in documents]
+    return np.array(groups, dtype=np.int64)
 
 
 def _sorted(by_document: Sequence[npt.NDArray[np.int64]]) -> Steps[npt.NDArray[np.int64]]:
@@ -179,7 +227,7 @@ def _sorted(by_document: Sequence[npt.NDArray[np.int64]]) -> Steps[npt.NDArray[n
     for start in range(0, len(by_document), _DOCS_PER_SORT):
         chunk = by_document[start : start + _DOCS_PER_SORT]
         numbers = np.repeat(np.arange(start, start + len(chunk)), list(map(len, chunk)))
-        chunks.append(np.sort(np.concatenate(chunk) | numbers << _DOC_SHIFT))
+        chunks.append(np.sort(np.concatenate(chunk) | numbers << DOC_SHIFT))
         yield
     entries = np.concatenate(chunks) if chunks else np.empty(0, dtype=np.int64)
     entries.sort(kind="stable")  # merges the sorted chunks
@@ -188,29 +236,56 @@ def _sorted(by_document: Sequence[npt.NDArray[np.int64]]) -> Steps[npt.NDArray[n
 
 
 def _docs(entries: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
-    return (entries >> _DOC_SHIFT & 0xFFFFFF).astype(np.int32)
+    return (entries >> DOC_SHIFT & 0xFFFFFF).astype(np.int32)
 
 
 def _name_tables(
-    specs: Sequence[ToolSpec], documents: Sequence[Document], names: WireNames
+    specs: Sequence[ToolSpec],
+    documents: Sequence[Document],
+    wire: WireNames,
+    previous: Corpus | None,
 ) -> Steps[NameTables]:
+    names = tuple(spec.name for spec in specs)
+    if previous is not None and _named_alike(previous, names, documents, wire):
+        return previous.tables
     folded: dict[str, Positions] = {}
     other: dict[str, Positions] = {}
     compact: dict[str, Positions] = {}
     for at in sorted(range(len(specs)), key=lambda at: specs[at].name):
         spec = specs[at]
         _add(folded, (spec.name,), at)
-        _add(other, (*_wire_forms(spec.name, names), *spec.aliases), at)
+        _add(other, (*_wire_forms(spec.name, wire), *spec.aliases), at)
         for form in documents[at].forms:
             compact[form] = (*compact.get(form, ()), at)
         yield
-    return NameTables(*map(MappingProxyType, (folded, other, compact)))
+    entries = yield from _directory(names, wire)
+    return NameTables(
+        names=names,
+        wire=wire,
+        positions=MappingProxyType({name: at for at, name in enumerate(names)}),
+        folded=MappingProxyType(folded),
+        other=MappingProxyType(other),
+        compact=MappingProxyType(compact),
+        entries=entries,
+        name_rank=_ranks(names),
+        listing=tuple(sorted(range(len(names)), key=lambda at: _listing_key(names[at]))),
+    )
 
 
-def _directory(specs: Sequence[ToolSpec], names: WireNames) -> Steps[tuple[Entry, ...]]:
+def _named_alike(
+    previous: Corpus, names: tuple[str, ...], documents: Sequence[Document], wire: WireNames
+) -> bool:
+    """Whether all that ``NameTables`` depends on is as it was."""
+    if previous.names != names or previous.tables.wire != wire:
+        return False
+    then = previous.documents.values()
+    return all(old.aliases == new.aliases for old, new in zip(then, documents, strict=True))
+
+
+def _directory(names: Sequence[str], wire: WireNames) -> Steps[tuple[Entry, ...]]:
     entries: list[Entry] = []
-    for spec in specs:
-        entries.append(tool_entry(spec.name, _own_forms(spec.name, names.separator)[1]))
+    for name in names:
+        entries.append(tool_entry(name, _own_forms(name, wire.separator)[1]))
         yield
     return tuple(entries)
 

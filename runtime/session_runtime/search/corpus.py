@@ -5,17 +5,21 @@ Which of it an ask may see is decided in ``view``.
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from session_runtime.registry.names import WireNames
 from session_runtime.registry.spec import ToolSpec
 from session_runtime.search.directory import Entry
 from session_runtime.search.fields import FieldWeights
 from session_runtime.search.spelling import Spelling
 from session_runtime.search.terms import Lexicon
+
+TERM_SHIFT, DOC_SHIFT, FIELD_SHIFT = 36, 12, 8
+"""An entry is ``term << 36 | doc << 12 | field << 8 | count``; a word or a phrase stands like a term."""
 
 Positions = tuple[int, ...]
 NONE: Positions = ()
@@ -47,23 +51,39 @@ class Document:
     """What one tool contributes; reused by the next generation if ``key`` is the same.
 
     ``entries`` hold ``term << 36 | field << 8 | count``, ``words`` hold ``word << 36`` for each word
-    as written, ``lengths`` the number of words by field.
+    as written, ``phrases`` hold ``phrase << 36`` for each two neighbouring words of the description,
+    ``lengths`` the number of words by field.
     """
 
     key: tuple[object, ...]
     entries: npt.NDArray[np.int64]
     words: npt.NDArray[np.int64]
+    phrases: npt.NDArray[np.int64]
     lengths: tuple[int, ...]
+    aliases: tuple[str, ...]
     forms: tuple[str, ...]
+    group: str
+    deed: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class NameTables:
-    """Tools by the spellings that name them: case-folded, wire name or alias, compact form."""
+    """What depends on names, wire names and aliases alone; shared by corpora in which these are the same.
 
+    Tools by the spellings that name them: case-folded, wire name or alias, compact form. ``entries`` are
+    the lines of the directory and ``listing`` the positions in its order, ``name_rank`` orders tools by
+    name.
+    """
+
+    names: tuple[str, ...]
+    wire: WireNames
+    positions: Mapping[str, int]
     folded: Mapping[str, Positions]
     other: Mapping[str, Positions]
     compact: Mapping[str, Positions]
+    entries: tuple[Entry, ...]
+    name_rank: npt.NDArray[np.int64]
+    listing: Positions
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,6 +103,11 @@ class Postings:
     pairs: npt.NDArray[np.int64]
     pair_offsets: npt.NDArray[np.int64]
 
+    def entries(self, tools: int) -> npt.NDArray[np.int64]:
+        """The entries that the arrays were made from, sorted."""
+        terms = _numbers(self.offsets) << TERM_SHIFT
+        return terms | _shifted(self.docs) | self.cells // tools << FIELD_SHIFT | self.counts
+
     def slice_of(self, term: int | None) -> slice:
         """Where the entries of a term are; empty for a term that no tool has."""
         if term is None or term + 1 >= len(self.offsets):
@@ -97,32 +122,71 @@ class Holders:
     offsets: npt.NDArray[np.int64]
     docs: npt.NDArray[np.int32]
 
-    def of(self, word: int | None) -> npt.NDArray[np.int32]:
+    @property
+    def entries(self) -> npt.NDArray[np.int64]:
+        """The entries that the arrays were made from, sorted."""
+        return _numbers(self.offsets) << TERM_SHIFT | _shifted(self.docs)
+
+    def of(self, word: int) -> npt.NDArray[np.int32]:
         """The tools, visible or not; none for a word that no tool has."""
-        if word is None or word + 1 >= len(self.offsets):
+        if word + 1 >= len(self.offsets):
             return self.docs[:0]
         return self.docs[self.offsets[word] : self.offsets[word + 1]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Phrases:
+    """Which tools have two words side by side in their descriptions: both arrays belong together.
+
+    ``numbers`` ascend, and ``docs`` within a number.
+    """
+
+    numbers: npt.NDArray[np.int32]
+    docs: npt.NDArray[np.int32]
+
+    @property
+    def entries(self) -> npt.NDArray[np.int64]:
+        """The entries that the arrays were made from, sorted."""
+        return self.numbers.astype(np.int64) << TERM_SHIFT | _shifted(self.docs)
+
+    def of(self, phrases: Sequence[int]) -> list[npt.NDArray[np.int32]]:
+        """The tools, visible or not, that have each phrase."""
+        sought = np.array([phrases, phrases], dtype=np.int32)
+        sought[1] += 1
+        first, after = np.searchsorted(self.numbers, sought).tolist()
+        return [self.docs[low:high] for low, high in zip(first, after, strict=True)]
+
+
+def _numbers(offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Whose slice each place is in."""
+    return np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+
+
+def _shifted(docs: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+    return docs.astype(np.int64) << DOC_SHIFT
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Corpus:
     """Everything about a catalogue that searching needs; tools are numbered by position.
 
-    ``entries`` are the lines of the directory and ``listing`` the positions in its order,
-    ``name_rank`` orders tools by name, ``lengths`` are the words of each field (rows) of each tool
-    (columns).
+    ``lengths`` are the words of each field (rows) of each tool (columns), ``groups`` the number of each
+    tool's group, ``deeds`` what its name says it does; ``documents`` stand in the order of positions.
     """
 
-    names: tuple[str, ...]
-    positions: Mapping[str, int]
-    entries: tuple[Entry, ...]
     tables: NameTables
-    name_rank: npt.NDArray[np.int64]
-    listing: Positions
     postings: Postings
     holders: Holders
+    phrases: Phrases
+    groups: npt.NDArray[np.int64]
+    deeds: npt.NDArray[np.int8]
     lengths: npt.NDArray[np.int64]
     lexicon: Lexicon
     spelling: Spelling
     weights: FieldWeights
     documents: Mapping[tuple[object, ...], Document]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Canonical names by position."""
+        return self.tables.names

@@ -6,7 +6,7 @@ from dataclasses import astuple, dataclass, replace
 from enum import IntEnum
 
 from session_runtime.registry.spec import ToolSpec
-from session_runtime.search.terms import normalise
+from session_runtime.search.terms import normalise, parts, runs
 
 MAX_FIELD_CHARS = 8_000
 MAX_SCHEMA_NODES = 2_000
@@ -38,9 +38,10 @@ NAMING = (Field.NAME, Field.NAMESPACE, Field.ALIASES)
 class FieldWeights:
     """How much a match in each field counts; 0 leaves a field out.
 
-    ``synonyms`` is the share that a synonym of a query word brings. ``saturation`` says how slowly
-    further evidence for the same word stops to matter, ``rarity`` how much more a rare word counts
-    than a common one (0: not at all).
+    ``synonyms`` is the share that a synonym of a query word brings instead of it, ``translations``
+    what its translation brings besides. ``saturation`` says how slowly further evidence for the same
+    word stops to matter, ``rarity`` how much more a rare word counts than a common one (0: not at
+    all).
     """
 
     name: float = 3.5
@@ -52,8 +53,9 @@ class FieldWeights:
     parameter_descriptions: float = 0.6
     enums: float = 0.8
     synonyms: float = 0.35
+    translations: float = 0.65
     saturation: float = 1.9
-    rarity: float = 0.65
+    rarity: float = 0.75
 
     def bounded(self) -> "FieldWeights":
         """The same weights, none so large that scores could overflow."""
@@ -84,6 +86,12 @@ def split_name(name: str) -> tuple[str, str]:
     namespace = found.group() if found else ""
     last = name[len(namespace) :]
     return (namespace, last) if last.strip() else ("", name)
+
+
+def group_of(name: str) -> str:
+    """What a tool belongs to, case-folded: its namespace, or else the first part of its name."""
+    namespace, last = split_name(name)
+    return (namespace or next(iter(parts(next(iter(runs(last)), last))), last)).casefold()
 
 
 def texts(spec: ToolSpec) -> tuple[str, ...]:

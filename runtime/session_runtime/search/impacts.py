@@ -15,6 +15,9 @@ from session_runtime.search.fields import LENGTH_NORMS, NAMING
 Docs = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float64]
 
+UNNAMED = 0.75
+"""The share that a word counts which no tool has in its name: mostly an example or a detail."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Impacts:
@@ -29,6 +32,10 @@ class Impacts:
     values: Scores
     naming: npt.NDArray[np.bool_]
     best: Scores
+
+    def held(self, term: int | None) -> bool:
+        """Whether a visible tool holds a term."""
+        return term is not None and term < len(self.best) and bool(self.best[term] > 0)
 
     def slice_of(self, term: int | None) -> slice:
         """Where a term's tools are; empty for a term that no tool has."""
@@ -52,8 +59,10 @@ def compute_impacts(
     found = evidence > 0
     offsets = np.concatenate(([0], np.cumsum(found)))[postings.pair_offsets]
     holders = np.diff(offsets)
+    named = np.concatenate(([0], np.cumsum(naming[found])))[offsets]
     best = _rarities(holders, int(np.count_nonzero(visible)), corpus.weights.rarity)
     best *= saturation + 1
+    best[np.diff(named) == 0] *= UNNAMED
     kept = evidence[found]
     return Impacts(
         offsets,
@@ -68,8 +77,8 @@ def _rarities(holders: npt.NDArray[np.int64], count: int, exponent: float) -> Sc
     """One by one for each number of holders: vector code may round the last digit by position."""
     by_holders = np.zeros(count + 1)
     for number in np.unique(holders).tolist():
-        share = (count - number + 0.5) / (number + 0.5)
-        by_holders[number] = math.log1p(share) ** exponent
+        if number:
+            by_holders[number] = math.log1p(count / number) ** exponent
     return by_holders[holders]
 
 

@@ -33,7 +33,7 @@ class SearchIndex:
 
     def mask(self, names: Collection[str]) -> int:
         """The mask of some tools; unknown names are passed over."""
-        positions = self.corpus.positions
+        positions = self.corpus.tables.positions
         mask = 0
         for name in names:
             if (position := positions.get(name)) is not None:

@@ -1,6 +1,6 @@
 """Ranks the visible tools for keywords (TS-8): layers of certainty, and within a layer the score.
 
-How much one word brings to one tool is decided in ``rank``.
+How much one word brings to one tool is decided in ``rank``, what all bring together in ``evidence``.
 """
 
 from collections.abc import Sequence
@@ -10,16 +10,20 @@ import numpy as np
 import numpy.typing as npt
 
 from session_runtime.search.corpus import Positions, fold
+from session_runtime.search.evidence import Evidence, Spoken, Term, collect, weighted
 from session_runtime.search.impacts import Docs, Scores
 from session_runtime.search.lru import Lru
-from session_runtime.search.query import Word
+from session_runtime.search.query import Keywords, Word
 from session_runtime.search.rank import Hits, Scorer
-from session_runtime.search.terms import STOP_WORDS, analyse, is_cjk, runs
+from session_runtime.search.terms import LIGHT_WORDS, STOP_WORDS, analyse, is_cjk, runs
 
 EXACT_LAYER, NAME_LAYER = 2, 1
 WORDS_KEPT = 1_024
 WEAKEST = 0.1
 """A tool that meets less than this share of what the best one meets is not a match."""
+
+MINOR = 0.4
+"""How much a word in quotes counts, or one that is mostly politeness."""
 
 KEYWORD_LIST = range(4, 11)
 """So many known words and no filler are a list of keywords, of which a tool must meet half."""
@@ -55,14 +59,18 @@ class Ranking:
 class Sought:
     """What one word of a query finds among the visible tools.
 
-    ``hits`` is all evidence for it, ``docs`` the tools found, ``named`` those whose name holds the
+    ``terms`` are all evidence for it, ``docs`` the tools found, ``named`` those whose name holds the
     whole word; ``unbroken`` is text without blanks between its words.
     """
 
-    hits: tuple[Hits, ...]
+    terms: tuple[Term, ...]
     docs: Docs
     named: Docs
     unbroken: bool
+
+    def as_literal(self) -> tuple[Term, ...]:
+        """The evidence if the word stands in quotes."""
+        return tuple(weighted(term.hits, MINOR) for term in self.terms)
 
 
 class KeywordRanker:
@@ -72,11 +80,13 @@ class KeywordRanker:
         self._scorer = scorer
         self._sought: Lru[str, Sought] = Lru(WORDS_KEPT)
 
-    def rank(self, words: Sequence[Word], exact: Positions) -> Ranking:
+    def rank(self, keywords: Keywords, exact: Positions) -> Ranking:
         """Rank all visible tools; ``exact`` are those whose name the query is a form of."""
+        words = keywords.words
         telling = telling_words(words)
         sought = [self._seek(word) for word in telling]
-        scores = _shares(sought, self._scorer.size)
+        scores = self._collect(keywords, telling, sought).scores()
+        scores[scores < WEAKEST * scores.max(initial=0)] = 0
         scores[_in_all([found.named for found in sought])] += NAME_LAYER
         if len(telling) == len(words) and _misses_the_point(sought):
             scores[:] = 0
@@ -88,15 +98,24 @@ class KeywordRanker:
                 scores[~self._holders(word)] = 0
         return Ranking(scores, self._scorer.name_rank)
 
-    def evidence(self, words: Sequence[Word], position: int) -> list[dict[str, object]]:
+    def evidence(self, keywords: Keywords, position: int) -> list[dict[str, object]]:
         """What each word brought to one tool, by field, as shares of the best possible score."""
-        terms = _terms([self._seek(word) for word in telling_words(words)])
-        best = sum(hits.best for hits in terms)
-        return [
-            {"word": hits.term, "field": field, "score": impact / best}
-            for hits in terms
-            for field, impact in self._scorer.by_field(hits, position).items()
+        telling = telling_words(keywords.words)
+        sought = [self._seek(word) for word in telling]
+        return self._collect(keywords, telling, sought).parts(position)
+
+    def _collect(
+        self, keywords: Keywords, telling: Sequence[Word], sought: Sequence[Sought]
+    ) -> Evidence:
+        words = {
+            word.text: Spoken(word.text, found.as_literal() if word.literal else found.terms)
+            for word, found in zip(telling, sought, strict=True)
+        }
+        sentences = [
+            [words[word.text] for word in sentence if word.text in words]
+            for sentence in keywords.sentences
         ]
+        return collect(self._scorer, sentences, (word.text for word in keywords.words))
 
     def _seek(self, word: Word) -> Sought:
         return self._sought.get_or_make(word.text, self._find)
@@ -115,7 +134,9 @@ class KeywordRanker:
             if len(found) == 1
             else np.unique(np.concatenate([hits.docs for hits in found]))
         )
-        return Sought(tuple(found), docs, _in_all(named), any(map(is_cjk, pieces)))
+        weight = MINOR if fold(text) in LIGHT_WORDS else 1.0
+        terms = tuple(weighted(hits, weight) for hits in found)
+        return Sought(terms, docs, _in_all(named), any(map(is_cjk, pieces)))
 
     def _find_run(self, run: str) -> tuple[list[Hits], Hits | None]:
         cut = analyse(run)
@@ -139,23 +160,6 @@ class KeywordRanker:
 def telling_words(words: Sequence[Word]) -> Sequence[Word]:
     """The words that say something about a tool, or else all."""
     return [word for word in words if word.required or fold(word.text) not in STOP_WORDS] or words
-
-
-def _terms(sought: Sequence[Sought]) -> list[Hits]:
-    """What the words find, each term once."""
-    return list({hits.term: hits for found in sought for hits in found.hits}.values())
-
-
-def _shares(sought: Sequence[Sought], size: int) -> Scores:
-    """What each tool gets for all terms of what it could get at best; chance matches get nothing."""
-    terms = [hits for hits in _terms(sought) if len(hits.docs)]
-    if not terms:
-        return np.zeros(size)
-    docs = np.concatenate([hits.docs for hits in terms])
-    impacts = np.concatenate([hits.impacts for hits in terms])
-    shares = np.bincount(docs, impacts, size) / sum(hits.best for hits in terms)
-    shares[shares < WEAKEST * shares.max()] = 0
-    return shares
 
 
 def _misses_the_point(sought: Sequence[Sought]) -> bool:

@@ -2,29 +2,40 @@
 
 import html
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import NamedTuple
 
 from session_runtime.search.terms import is_camel, is_cjk, normalise, runs
 
 MAX_QUERY_CHARS = 4_000
 """Keywords beyond these are not looked at; names are read to the end."""
 
+MAX_SENTENCES = 20
+
 _SELECT = re.compile(r"select\s*[:：]", re.IGNORECASE)
 _BETWEEN_NAMES = re.compile(r"[,，、；\r\n]")
 _BETWEEN_WORDS = re.compile(r"[\s,，、;；]+")
 _AROUND_NAMES = " \t\r\n\v\f\u3000'\"`“”‘’«»「」『』()[]{}<>（）【】"
 _AFTER_NAMES = ".。…"
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|[;。！？；\n]+")
+_QUOTED = re.compile(
+    r"""(?<!\w)(["'`])[^"'`\n]{1,80}\1(?!\w)|“[^”]{1,80}”|‘[^’]{1,80}’|「[^」]{1,80}」|<[^<>]{1,80}>"""
+)
 _WORD = re.compile(r"((?<![^\s,，、;；])\+)?([^\W_]+(?:[._-]+[^\W_]+)*)")
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
-    """One word of keywords as written; ``required`` after ``+``, ``compound`` like an identifier."""
+class Word(NamedTuple):
+    """One word of keywords as written; ``required`` after ``+``, ``compound`` like an identifier.
+
+    ``literal`` is one that stands in quotes only: more likely a value than what is asked for.
+    """
 
     text: str
     required: bool = False
     compound: bool = False
+    literal: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +53,11 @@ class Select:
 
 @dataclass(frozen=True, slots=True)
 class Keywords:
-    """Anything else: the whole ``text``, and its words, each once."""
+    """Anything else: the whole ``text``, its words, each once, and those of each of its sentences."""
 
     text: str
     words: tuple[Word, ...]
+    sentences: tuple[tuple[Word, ...], ...] = field(default=(), compare=False)
 
     def names(self) -> Iterator[str]:
         """The pieces between blanks and commas, which may be names."""
@@ -62,7 +74,7 @@ def parse(query: str) -> Query:
         return _select(text[found.end() :])
     if not text:
         return Empty()
-    return Keywords(text, tuple(_words(text)))
+    return _keywords(text, query)
 
 
 def spellings(name: str) -> tuple[str, ...]:
@@ -81,13 +93,36 @@ def _names(between: re.Pattern[str], text: str) -> Iterator[str]:
     return (piece for piece in pieces if piece)
 
 
-def _words(text: str) -> list[Word]:
+def _keywords(text: str, query: str) -> Keywords:
+    """The words of the query, with the quotes that stand around ``text`` in it."""
+    pieces = _SENTENCE_END.split(query.strip()[:MAX_QUERY_CHARS], MAX_SENTENCES)
+    sentences = tuple(tuple(_words(normalise(piece))) for piece in pieces)
+    return Keywords(text, sentences[0] if len(sentences) == 1 else _all(sentences), sentences)
+
+
+def _all(sentences: Sequence[Sequence[Word]]) -> tuple[Word, ...]:
+    """The words of some sentences, each once; a literal is one that is so in all of them."""
     words: dict[tuple[str, bool], Word] = {}
-    for plus, found in _WORD.findall(normalise(text[:MAX_QUERY_CHARS])):
+    for word in chain.from_iterable(sentences):
+        key = word.text, word.required
+        if key not in words or words[key].literal:
+            words[key] = word
+    return tuple(words.values())
+
+
+def _words(whole: str) -> list[Word]:
+    """Each word of a sentence once, those in quotes last."""
+    words: dict[tuple[str, bool], Word] = {}
+    plain, quotes = _QUOTED.subn(" ", whole)
+    for plus, found in _WORD.findall(plain):
         required = bool(plus) and not found.isdigit()
         if (found, required) not in words:
             for word in _split(found, required):
                 words[word.text, required] = word
+    for quoted in _QUOTED.finditer(whole) if quotes else ():
+        for _, found in _WORD.findall(quoted.group()):
+            for word in _split(found, required=False):
+                words.setdefault((word.text, False), word._replace(literal=True))
     return list(words.values())
 
 

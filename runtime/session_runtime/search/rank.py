@@ -3,20 +3,27 @@
 Which words a query has is decided in ``query``, what outranks what in ``view``.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from session_runtime.search.corpus import Corpus
+from session_runtime.search.deeds import DEEDS, NO_DEED
 from session_runtime.search.fields import Field
 from session_runtime.search.impacts import Docs, Scores, cell_weights, compute_impacts
 from session_runtime.search.lru import Lru
-from session_runtime.search.terms import STOP_WORDS
+from session_runtime.search.terms import STOP_WORDS, is_cjk, phrase_number
 
 TERMS_KEPT = 512
 SHORTEST_PIECE, LONGEST_GLUED = 3, 40
+OTHER_DEED = 0.9
+"""What is left of a score if, say, the request is to look and the tool removes."""
+
+GROUP_LIFT = 1 / 6
+"""How far a tool rises to the best match of its group: who asks for one thing often needs two."""
 
 Entries = npt.NDArray[np.int32]
 
@@ -46,10 +53,11 @@ class Scorer:
         self._corpus = corpus
         self._visible = visible
         self.size = len(corpus.names)
-        self.name_rank = corpus.name_rank
+        self.name_rank = corpus.tables.name_rank
         self._cell_weights = cell_weights(corpus, visible)
         self._impacts = compute_impacts(corpus, visible, self._cell_weights)
         self._hits: Lru[str, Hits] = Lru(TERMS_KEPT)
+        self._fits: Lru[int, Scores] = Lru(DEEDS)
 
     def hits(self, word: str) -> Hits:
         """What a word finds: itself, else its correction; synonyms bring a share."""
@@ -64,18 +72,51 @@ class Scorer:
 
     def by_field(self, hits: Hits, doc: int) -> dict[str, float]:
         """How much of a word's impact on a tool each field brings; ``similar`` for stand-ins."""
-        at = int(np.searchsorted(hits.docs, doc))
-        if at == len(hits.docs) or hits.docs[at] != doc:
+        impact = _impact(hits, doc)
+        if not impact:
             return {}
-        impact = float(hits.impacts[at])
         docs, cells, counts = self._postings(hits.term)
         own = cells[docs == doc]
         parts = counts[docs == doc] * self._cell_weights[own]
         total = float(parts.sum())
         if not total:
             return {"similar": impact}
+        itself = min(_impact(self._own(hits.term), doc), impact)
         names = [Field(cell // self.size).name.lower() for cell in own.tolist()]
-        return dict(zip(names, (impact * parts / total).tolist(), strict=True))
+        fields = dict(zip(names, (itself * parts / total).tolist(), strict=True))
+        return fields if itself == impact else {**fields, "similar": impact - itself}
+
+    def joined(self, left: str, right: str) -> Hits | None:
+        """What two neighbouring words find as one: ``key vault`` is a ``keyvault`` too."""
+        term = self._corpus.lexicon.stem(left + right)
+        return self._own(term) if self._held(term) else None
+
+    def side_by_side(self, terms: Sequence[str]) -> Iterator[tuple[int, Docs]]:
+        """Which of some terms, with its follower, stand so in descriptions, and of which tools."""
+        lexicon = self._corpus.lexicon
+        numbers = map(lexicon.numbers.get, terms)
+        hashes = [0 if number is None else lexicon.hashes[number] for number in numbers]
+        places = [at for at, (left, right) in enumerate(pairwise(hashes)) if left and right]
+        phrases = [phrase_number(hashes[at], hashes[at + 1]) for at in places]
+        for at, found in zip(places, self._corpus.phrases.of(phrases), strict=True):
+            if len(found) and len(docs := found[self._visible[found]]):
+                yield at, docs.astype(np.int64)
+
+    def fit(self, deed: int) -> Scores:
+        """1 for each tool, less for those whose name says that they do something else."""
+        return self._fits.get_or_make(deed, self._fit)
+
+    def _fit(self, deed: int) -> Scores:
+        deeds = self._corpus.deeds
+        fits: Scores = np.where((deeds == NO_DEED) | (deeds == deed), 1.0, OTHER_DEED)
+        return fits
+
+    def lift(self, scores: Scores) -> Scores:
+        """What the best of its group adds to each tool that matches at all; nothing to the best."""
+        groups = self._corpus.groups
+        best = np.zeros(len(groups))
+        np.maximum.at(best, groups, scores)
+        return np.where(scores > 0, (best[groups] - scores) * GROUP_LIFT, 0)
 
     def _postings(self, term: str) -> tuple[Entries, Entries, npt.NDArray[np.uint8]]:
         postings = self._corpus.postings
@@ -87,15 +128,29 @@ class Scorer:
         hits = self._own(term)
         if not len(hits.docs):
             hits = self._corrected(word, term)
-        others = map(self._own, self._corpus.lexicon.synonyms.get(term, ()))
-        return self._with_shares(hits, others, self._corpus.weights.synonyms)
+        if term not in self._corpus.lexicon.synonyms:
+            return hits
+        synonyms, translations = self._others(term)
+        return self._with_others(hits, synonyms, translations)
+
+    def _others(self, term: str) -> tuple[list[Hits], list[Hits]]:
+        """What the synonyms of a term find: those in its own script, and its translations."""
+        synonyms = self._corpus.lexicon.synonyms[term]
+        scripts: tuple[list[Hits], list[Hits]] = [], []
+        for synonym in filter(self._held, synonyms):
+            scripts[is_cjk(synonym) != is_cjk(term)].append(self._own(synonym))
+        return scripts
+
+    def _held(self, term: str) -> bool:
+        """Whether a visible tool holds a term."""
+        return self._impacts.held(self._corpus.lexicon.numbers.get(term))
 
     def _own(self, term: str) -> Hits:
         """Exactly this term."""
         number = self._corpus.lexicon.numbers.get(term)
-        found = self._impacts.slice_of(number)
-        if number is None or found.start == found.stop:
+        if number is None or not self._impacts.held(number):
             return _nothing(term)
+        found = self._impacts.slice_of(number)
         docs = self._impacts.docs[found]
         named = docs[self._impacts.naming[found]]
         return Hits(
@@ -117,8 +172,8 @@ class Scorer:
 
     def _written(self, word: str) -> bool:
         """Whether a visible tool holds the word just as written, not another of the same stem."""
-        docs = self._corpus.holders.of(self._corpus.lexicon.words.get(word))
-        return bool(self._visible[docs].any())
+        number = self._corpus.lexicon.words.get(word)
+        return number is not None and bool(self._visible[self._corpus.holders.of(number)].any())
 
     def _glued(self, word: str, term: str) -> Hits:
         if len(word) > LONGEST_GLUED:
@@ -132,18 +187,38 @@ class Scorer:
                     return _both(term, left, right)
         return _nothing(term)
 
-    def _with_shares(self, hits: Hits, others: Iterable[Hits], share: float) -> Hits:
-        """Every tool gets what serves it best: the word itself or a share of one of the others."""
-        found = [other for other in others if len(other.docs)]
-        if not found or not share:
+    def _with_others(
+        self, hits: Hits, synonyms: Sequence[Hits], translations: Sequence[Hits]
+    ) -> Hits:
+        """A tool gets what serves it best, the word or a share of a synonym, and of a translation too.
+
+        Many a tool has a Chinese description and an English name, so both may speak for it.
+        """
+        if not synonyms and not translations:
             return hits
-        impacts = np.zeros(self.size)
-        impacts[hits.docs] = hits.impacts
-        for other in found:
-            impacts[other.docs] = np.maximum(impacts[other.docs], share * other.impacts)
-        docs = np.flatnonzero(impacts > 0)
-        best = max(hits.best, *(share * other.best for other in found))
+        weights = self._corpus.weights
+        shares = [(hits, 1.0), *((other, weights.synonyms) for other in synonyms)]
+        impacts, best = self._best_of(shares)
+        if translations:
+            more, most = self._best_of([(other, weights.translations) for other in translations])
+            impacts += more
+            best += most
+        docs = np.flatnonzero(impacts)
         return Hits(hits.term, docs, impacts[docs], hits.named, best)
+
+    def _best_of(self, shares: Sequence[tuple[Hits, float]]) -> tuple[Scores, float]:
+        """The best of some shares for each tool, and what none of them reaches."""
+        impacts = np.zeros(self.size)
+        for hits, share in shares:
+            impacts[hits.docs] = np.maximum(impacts[hits.docs], share * hits.impacts)
+        return impacts, max(share * hits.best for hits, share in shares)
+
+
+def _impact(hits: Hits, doc: int) -> float:
+    """What a word brings to one tool; 0 if it does not find it."""
+    at = int(np.searchsorted(hits.docs, doc))
+    found = at < len(hits.docs) and hits.docs[at] == doc
+    return float(hits.impacts[at]) if found else 0.0
 
 
 def _nothing(term: str) -> Hits:

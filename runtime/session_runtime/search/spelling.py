@@ -1,7 +1,7 @@
 """Which known words are one letter away from a misspelt one; whether one is meant, ``rank`` decides."""
 
 import zlib
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -20,36 +20,45 @@ class Spelling:
 
     def __init__(self, words: Sequence[str], table: npt.NDArray[np.uint64]) -> None:
         self.words = words
-        self._table = table
+        self.table = table
 
     def near(self, word: str) -> list[str]:
         """The known words one letter away from ``word``, in alphabetical order."""
         if not _correctable(word):
             return []
         keys = np.array(_forms(word), dtype=np.uint64) << np.uint64(32)
-        first = np.searchsorted(self._table, keys)
-        after = np.searchsorted(self._table, keys + np.uint64(1 << 32))
+        first = np.searchsorted(self.table, keys)
+        after = np.searchsorted(self.table, keys + np.uint64(1 << 32))
         found = {
-            self.words[int(entry) & 0xFFFFFFFF]
-            for low, high in zip(first.tolist(), after.tolist(), strict=True)
-            for entry in self._table[low:high]
+            self.words[entry & 0xFFFFFFFF]
+            for at in np.flatnonzero(first < after).tolist()
+            for entry in self.table[first[at] : after[at]].tolist()
         }
         return sorted(known for known in found if known != word and one_letter_apart(word, known))
 
 
-def spelling_steps(words: Sequence[str]) -> Generator[None, None, Spelling]:
-    """Build the table, pausing about every millisecond."""
+def spelling_steps(
+    words: Collection[str], before: Spelling | None
+) -> Generator[None, None, Spelling]:
+    """Build the table, pausing about every millisecond; ``before`` knows the first of the same words."""
+    if before is not None and len(before.words) == len(words):
+        return before
+    known = 0 if before is None else len(before.words)
+    table = np.empty(0, dtype=np.uint64) if before is None else before.table
+    listed = tuple(words)
     chunks = [np.empty(0, dtype=np.uint64)]
-    for start in range(0, len(words), _WORDS_PER_STEP):
+    for start in range(known, len(listed), _WORDS_PER_STEP):
         entries = [
             form << 32 | number
-            for number, word in enumerate(words[start : start + _WORDS_PER_STEP], start)
+            for number, word in enumerate(listed[start : start + _WORDS_PER_STEP], start)
             if _correctable(word)
             for form in _forms(word)
         ]
         chunks.append(np.array(entries, dtype=np.uint64))
         yield
-    return Spelling(words, np.sort(np.concatenate(chunks)))
+    new = np.sort(np.concatenate(chunks))
+    yield
+    return Spelling(listed, np.insert(table, np.searchsorted(table, new), new))
 
 
 def _correctable(word: str) -> bool:

@@ -2,9 +2,12 @@
 
 One group per line, English and Chinese together, so that a Chinese request finds a tool that is
 described in English. Chinese words have one or two characters, as the index holds no longer terms.
+Here are deeds, software and data; what people talk about otherwise is in ``everyday``.
 """
 
-GROUPS: tuple[str, ...] = tuple(
+from session_runtime.search.everyday import EVERYDAY
+
+DEEDS_AND_DATA: tuple[str, ...] = tuple(
     """
     delete remove erase 删除 移除 清除 删掉
     create add insert new 创建 新建 添加 新增 建立
@@ -74,50 +77,11 @@ GROUPS: tuple[str, ...] = tuple(
     account 账户 账号 帐户
     person people contact 人员 联系人
     group team 群组 群 团队
-    friend buddy 好友 朋友
     admin administrator 管理员
     profile info information detail 资料 信息 详情 详细
     role permission access privilege 权限 角色
     password passcode secret credential 密码
     key token 密钥 令牌
-    company business firm organization enterprise corporation 公司 企业
-    city town 城市
-    country nation 国家
-    place location position spot 地点 位置 场所
-    address 地址
-    map 地图
-    route direction path navigation 路线 导航
-    weather forecast climate 天气 气象
-    temperature 温度 气温
-    time clock 时间
-    date day 日期
-    today current now latest recent 今天 当前 最新 最近
-    history historical record log 历史 记录 日志
-    news headline article 新闻 资讯
-    stock share equity 股票
-    price cost rate quote 价格 费用 报价
-    exchange currency forex 汇率 货币 外币 兑换
-    bank banking 银行
-    card 卡
-    money cash fund 资金 钱
-    balance 余额
-    bill invoice 账单 发票
-    tax 税
-    insurance 保险
-    loan credit mortgage 贷款 信贷
-    transaction trade deal 交易
-    flight airline plane airplane aircraft 航班 机票 飞机
-    train railway rail 火车 列车 高铁
-    car vehicle auto automobile 汽车 车辆 租车
-    taxi cab ride 出租 打车
-    hotel accommodation lodging 酒店 宾馆 住宿
-    restaurant dining 餐厅 餐馆 饭店
-    food meal dish 食物 菜品 美食
-    recipe cook cooking 菜谱 食谱
-    ticket 票 门票
-    travel trip tour journey 旅行 旅游 行程
-    visa passport 签证 护照
-    job career employment work 工作 职位 招聘
     task todo 任务 待办
     project 项目
     issue bug ticket 问题
@@ -130,36 +94,9 @@ GROUPS: tuple[str, ...] = tuple(
     link url 链接
     browser 浏览器
     search google bing 搜索
-    game 游戏
-    sport sports match 比赛 体育
-    score result grade 分数 成绩 得分
-    player athlete 球员
-    team club 球队
-    book novel 书 书籍 图书
-    paper publication literature 论文 文献
     comment reply review feedback 评论 回复 评价
     note memo 笔记 备忘
     report 报告 报表
-    meeting conference 会议
-    event activity 事件 活动
-    product item goods 商品 产品
-    order purchase 订单
-    shop store 商店
-    delivery shipment shipping parcel package express 快递 物流 包裹
-    health medical 健康 医疗
-    doctor physician 医生
-    hospital clinic 医院
-    medicine drug medication 药品 药物 药
-    disease illness 疾病
-    exercise workout fitness 运动 健身
-    course class lesson 课程
-    school university college 学校 大学
-    student pupil 学生
-    teacher instructor 老师 教师
-    child kid baby 儿童 孩子
-    random 随机
-    joke 笑话
-    horoscope zodiac 星座 运势
     setting config configuration preference option 设置 配置
     status state condition 状态
     error fail failure 错误 失败
@@ -170,5 +107,118 @@ GROUPS: tuple[str, ...] = tuple(
     type category kind 类型 类别
     id identifier 编号
     language lang 语言
+    append attach add 追加 附加
+    write compose draft 写入 写 编写 撰写 填写
+    reset restore recover recovery revert 恢复 还原 重置
+    backup 备份
+    submit 提交
+    apply application request 申请
+    approve accept agree confirm 批准 同意 接受 通过
+    reject decline refuse deny 拒绝 驳回
+    refund return 退款 退货 退还
+    repair fix maintain maintenance service 维修 修理 修复 保养 报修
+    arrange organize organise schedule 安排 排期
+    reschedule postpone change 改签 改期 延期 变更
+    invite invitation 邀请
+    attend participate join 参加 出席 参与
+    complain complaint 投诉
+    handle process 处理 办理
+    progress 进度 进展
+    publish release post 发布 发表
+    assign allocate distribute 分配 指派
+    replace substitute 替换
+    switch toggle 切换
+    detect recognize recognise identify identification recognition detection 识别 检测 辨认
+    extract parse scrape 提取 抽取 解析 抓取
+    scan 扫描
+    print 打印
+    compress zip archive 压缩 归档
+    decompress unzip unpack 解压
+    encrypt encode 加密 编码
+    decrypt decode 解密 解码
+    sign signature 签名 签署
+    deploy deployment rollout 部署
+    test exam quiz 测试 考试 测验
+    debug troubleshoot diagnose 调试 诊断 排查
+    pause suspend 暂停
+    resume continue 继续
+    play playback stream 播放
+    record recording 录音 录制 录像
+    capture screenshot snapshot 截图 截屏 快照
+    forward 转发
+    limit quota 额度 限额 限制
+    freeze lock 冻结 锁定
+    unlock 解锁
+    block ban 拉黑 屏蔽 封禁
+    mute silence 禁言 静音
+    kick expel 踢 踢出
+    pin 置顶
+    vote poll survey questionnaire 投票 问卷 调查
+    favorite favourite bookmark 收藏 点赞
+    follow 关注
+    claim 理赔 索赔
+    support service 客服 支持
+    strategy 策略
+    device equipment 设备
+    appointment booking reservation 预约 挂号
+    article essay 文章
+    content text 内容 文本
+    tag label 标签
+    topic theme subject 主题 话题
+    keyword 关键
+    description describe 描述 说明
+    tutorial guide instruction 教程 指南
+    advice suggestion tip 建议
+    identity 身份
+    captcha verification 验证
+    attachment 附件
+    template 模板
+    draft 草稿
+    format 格式
+    chart graph plot diagram visualization visualize 图表 绘图
+    column field 字段
+    row line
+    cell 单元
+    data dataset 数据
+    network 网络
+    port 端口
+    cache 缓存
+    api interface endpoint 接口
+    container docker 容器
+    cluster kubernetes k8s 集群
+    vm virtual machine 虚拟
+    branch 分支
+    commit 提交
+    environment env 环境
+    parameter param argument variable 参数 变量
+    command cmd 命令 指令
+    function method 函数 方法
+    library package module dependency 库 依赖
+    plugin extension addon 插件 扩展
+    auth authentication authorization oauth 认证 授权
+    stats statistics metric analytics 指标 统计
+    average avg mean 平均
+    maximum max highest largest biggest top 最大 最高
+    minimum min lowest smallest 最小 最低
+    sum add addition plus total 求和 总和
+    subtract subtraction minus difference
+    multiply multiplication times product 乘 乘积
+    divide division quotient
+    percent percentage ratio 百分 比例
+    probability chance likelihood odds 概率
+    equation formula 方程 公式
+    area 面积
+    volume 体积 音量
+    speed velocity 速度
+    unit 单位
+    service 服务
+    introduction overview 简介 介绍
+    conversation dialogue chat 对话 会话
+    news feed rss 新闻
+    shorten short 缩短
+    qr qrcode barcode 二维 条码
+    domain hostname dns 域名
     """.strip().splitlines()
 )
+
+GROUPS = (*DEEDS_AND_DATA, *EVERYDAY)

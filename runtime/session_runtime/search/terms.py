@@ -7,6 +7,7 @@ much is decided in ``fields`` and ``rank``.
 
 import re
 import unicodedata
+import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import chain, pairwise
@@ -22,6 +23,7 @@ _CJK_START = re.compile(f"[{_CJK}]")
 _LETTERS_OR_DIGITS = re.compile(r"\d+|\D+")
 _CAMEL = re.compile(r"[A-Z]{2,}(?=s(?![a-z]))|[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _STEMMED = (3, 40)
+PHRASE_NUMBERS = (1 << 27) - 1
 
 STOP_WORDS = frozenset(
     """
@@ -33,10 +35,22 @@ STOP_WORDS = frozenset(
     was we were what when where which while who whom why will with would you your yours
     get give help know let like looking need want
     的 了 我 请 帮 要 想 你 您 把 是 在 给 这 那 和 与 一 个 下 有 吗 呢 吧 也 都 能 可 以 需 并
+    为 从 到 将 对 于 由 就 还 又 它 他 她 们 此 其 该 之 而 或 但 如 果 所 被 让 里 着 呀 啊 嘛 么
+    先 再 最 很 更 已 会 用 来 去
     我想 我要 我需 需要 请帮 帮我 一下 请把 帮忙 可以 能否 并且 然后 以及
     """.split()
 )
 """Words of a request that say nothing about the tool; kept if a query has no others."""
+
+LIGHT_WORDS = frozenset(
+    """
+    able additionally also appreciate assist curious ensure finally furthermore hello hey hi
+    interested interesting kindly lastly may might moreover must plan planned planning plans provide
+    provided provides providing shall tell telling thank thanks us use used uses using wonder
+    wondering
+    """.split()
+)
+"""Words that are mostly politeness or links between sentences, and now and then mean a tool."""
 
 
 def normalise(text: str) -> str:
@@ -101,18 +115,25 @@ def analyse(run: str) -> Analysed:
     return Analysed(cut, run.casefold() if len(cut) > 1 else None)
 
 
+def phrase_number(left: int, right: int) -> int:
+    """The number of a phrase of two terms with these hashes: the same in every process."""
+    return left * 31 + right & PHRASE_NUMBERS
+
+
 class Lexicon:
     """Every word that a catalogue has used, stemmed once, and the numbers of words and terms.
 
     ``words`` are as written, case-folded; ``terms`` holds the term number of each word. It only
     grows, so the indexes of following generations share one; a word unknown to an older index is
-    simply a number beyond its own.
+    simply a number beyond its own. ``hashes`` hold for each term what its phrases are known by, 0 for
+    one that makes no phrase: stop words, and text without blanks.
     """
 
     def __init__(self) -> None:
         self.numbers: dict[str, int] = {}
         self.words: dict[str, int] = {}
         self.terms: list[int] = []
+        self.hashes: list[int] = []
         self.stop_numbers: set[int] = set()
         self.synonyms: dict[str, tuple[str, ...]] = {}
         self._stems: dict[str, str] = {}
@@ -128,7 +149,9 @@ class Lexicon:
 
     def learn_stop_word(self, word: str) -> None:
         """Give a word that says nothing its number before any catalogue is read."""
-        self.stop_numbers.add(self.terms[self.learn([word])[-1]])
+        number = self.terms[self.learn([word])[-1]]
+        self.stop_numbers.add(number)
+        self.hashes[number] = 0
 
     def learn_synonyms(self, group: str) -> None:
         """Make every word of a blank-separated group a synonym of the others."""
@@ -158,6 +181,8 @@ class Lexicon:
             if not is_cjk(word):
                 self._stems[word] = term
             self.terms.append(self.numbers.setdefault(term, len(self.numbers)))
+            if len(self.hashes) < len(self.numbers):
+                self.hashes.append(0 if is_cjk(term) else zlib.crc32(term.encode()))
         return number
 
 

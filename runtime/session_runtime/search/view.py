@@ -16,7 +16,7 @@ from session_runtime.search.corpus import NONE, Corpus, Positions, compact, fold
 from session_runtime.search.directory import directory_text
 from session_runtime.search.keywords import KeywordRanker, Ranking
 from session_runtime.search.lru import Lru
-from session_runtime.search.query import Empty, Keywords, Select, Word, parse, spellings
+from session_runtime.search.query import Empty, Keywords, Select, parse, spellings
 from session_runtime.search.rank import Scorer
 from session_runtime.search.spelling import one_letter_apart
 from session_runtime.search.terms import analyse, normalise, runs
@@ -78,7 +78,7 @@ class SearchView:
     def _listed(self) -> Positions:
         """The visible positions in the order of the directory."""
         visible = self._visible.tolist()
-        return tuple(at for at in self._corpus.listing if visible[at])
+        return tuple(at for at in self._corpus.tables.listing if visible[at])
 
     def name(self, position: int) -> str:
         """The canonical name at a position."""
@@ -86,7 +86,7 @@ class SearchView:
 
     def position(self, name: str) -> int:
         """The position of a canonical name; raises KeyError for one that the catalogue lacks."""
-        return self._corpus.positions[name]
+        return self._corpus.tables.positions[name]
 
     def has(self, name: str) -> bool:
         """Whether a canonical name is visible."""
@@ -145,12 +145,13 @@ class SearchView:
         """Like ``rank``, as ``{name, score, parts}``; the parts add up to the score.
 
         A part says how much one ``word`` brought in one ``field``. The field ``layer`` is the whole
-        part of the score, ``similar`` what a synonym or a correction of the word brought.
+        part of the score, ``similar`` what a synonym, a translation or a correction of the word
+        brought, ``phrase`` two words side by side, ``group`` the best match of the tool's group.
         """
         parsed = parse(query)
-        words = parsed.words if isinstance(parsed, Keywords) else ()
+        keywords = parsed if isinstance(parsed, Keywords) else Keywords(query, ())
         return [
-            {"name": name, "score": score, "parts": self._parts(query, words, name, score)}
+            {"name": name, "score": score, "parts": self._parts(keywords, name, score)}
             for name, score in self.rank(query, limit)
         ]
 
@@ -179,22 +180,20 @@ class SearchView:
     def _lay_out(self, key: tuple[tuple[str, ...], int]) -> Layout:
         base, max_tokens = key
         shown = frozenset(base)
-        names, entries = self._corpus.names, self._corpus.entries
+        names, entries = self._corpus.names, self._corpus.tables.entries
         held_back = [at for at in self._listed if names[at] not in shown]
         return Layout(
             tuple(names[at] for at in held_back),
             directory_text([entries[at] for at in held_back], max_tokens),
         )
 
-    def _parts(
-        self, query: str, words: Sequence[Word], name: str, score: float
-    ) -> list[dict[str, object]]:
+    def _parts(self, keywords: Keywords, name: str, score: float) -> list[dict[str, object]]:
         layer: list[dict[str, object]] = []
         if score >= 1:
-            layer = [{"word": query, "field": "layer", "score": float(int(score))}]
+            layer = [{"word": keywords.text, "field": "layer", "score": float(int(score))}]
         if score >= NAMED_LAYER:
             return layer
-        return layer + self._keywords.evidence(words, self._corpus.positions[name])
+        return layer + self._keywords.evidence(keywords, self._corpus.tables.positions[name])
 
     def _select(self, whole: str, names: Sequence[str]) -> Named:
         if found := self.resolve(whole):
@@ -228,7 +227,7 @@ class SearchView:
         separated = (word.text for word in keywords.words if not word.text.isalnum())
         forms = (keywords.text, *separated)
         exact = dict.fromkeys(at for form in forms for at in self._by_form(form))
-        return self._keywords.rank(keywords.words, tuple(exact))
+        return self._keywords.rank(keywords, tuple(exact))
 
     def _by_form(self, text: str) -> Positions:
         """Tools that a text names in full or in another form (last segment, camelCase, blanks)."""
@@ -237,7 +236,7 @@ class SearchView:
         )
 
     def _exactly(self, name: str) -> Positions:
-        position = self._corpus.positions.get(name)
+        position = self._corpus.tables.positions.get(name)
         return self._visible_among(NONE if position is None else (position,))
 
     def _visible_among(self, positions: Positions) -> Positions:
