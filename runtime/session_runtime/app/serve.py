@@ -36,6 +36,7 @@ from session_runtime.wire.control import LOCK
 EXIT_STOPPED = 0
 EXIT_FORCED = 1
 LAST_GRACE_S = 1.0
+COLLECT_AFTER = 10_000
 _LOADING = ("runtime.max_concurrent_asks", "http.mcp")
 _log = logging.getLogger(__name__)
 
@@ -90,9 +91,13 @@ def _no_collection() -> Iterator[None]:
 
 
 def _let_collection_on() -> None:
-    """Keep the collector off what is there by now: what a generation holds lives long."""
+    """Keep the collector off what is there by now: what a generation holds lives long.
+
+    It looks again after so many new objects as a turn of a model makes, not several times in one.
+    """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(COLLECT_AFTER, 20, 20)
     gc.enable()
 
 

@@ -15,6 +15,7 @@ from session_runtime.models.sse import SseEvent, SseParser
 
 MAX_BODY_BYTES: Final = 32 * 1024 * 1024
 MAX_DOCUMENT_BYTES: Final = 8 * 1024 * 1024
+_DECODER: Final = json.JSONDecoder()
 _DONE: Final = "[DONE]"
 _TYPE: Final = "type"
 _BLANK: Final = b" \t\r\n\xef\xbb\xbf"
@@ -138,7 +139,7 @@ class ReplyReader:
             self._saw_end_mark = True
             self._assembly.add_end_mark()
             return
-        chunk = self._parsed(data)
+        chunk = self._parsed_event(data)
         if event.type == "error":
             raise self._fault(chunk)
         if isinstance(chunk, dict):
@@ -179,6 +180,14 @@ class ReplyReader:
         if self._told and isinstance(fault, faults.RefusedError):
             return PermanentError(str(fault), code=fault.code)
         return fault
+
+    def _parsed_event(self, data: str) -> object:
+        """Parse text without blanks around it, of which a stream has hundreds."""
+        try:
+            chunk, end = _DECODER.raw_decode(data)
+        except (ValueError, RecursionError):
+            return self._parsed(data)  # which says what is wrong
+        return chunk if end == len(data) else self._parsed(data)
 
     def _parsed(self, text: str | bytes) -> object:
         try:

@@ -46,10 +46,11 @@ class SseParser:
         """Add bytes as they arrived; returns the events that they complete, in order."""
         if not piece:
             return []
-        if self._is_idle and not piece.strip(b"\n"):
-            return []
-        if self._is_plain(piece):
-            return [SseEvent(data.decode("utf-8", "replace")) for data in _DATA.findall(piece)]
+        if self._is_idle and len(piece) <= self._max_event_bytes:
+            if _PLAIN_EVENTS.fullmatch(piece):
+                return [SseEvent(data.decode("utf-8", "replace")) for data in _DATA.findall(piece)]
+            if not piece.strip(b"\n"):
+                return []
         if self._after_cr:
             piece = piece.removeprefix(b"\n")
         self._after_cr = piece.endswith(b"\r")
@@ -70,12 +71,6 @@ class SseParser:
         """Whether it stands between two events: empty lines mean nothing there."""
         begun = self._unfinished or self._data or self._type or self._after_cr
         return not begun and not self._at_start
-
-    def _is_plain(self, piece: bytes) -> bool:
-        """Whether it begins between two events and holds nothing but whole ones, small enough."""
-        if not self._is_idle or len(piece) > self._max_event_bytes:
-            return False
-        return _PLAIN_EVENTS.fullmatch(piece) is not None
 
     def _keep(self, part: bytes) -> None:
         self._unfinished += part
