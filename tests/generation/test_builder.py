@@ -19,6 +19,7 @@ from tests.support import put_in_force, write_config
 @pytest.mark.requirement("TS-8")
 def test_the_configured_weights_start_as_those_that_the_search_has_without_a_daemon() -> None:
     configured = dict(SearchSettings())
+    assert configured.pop("synonyms") == ()
     known = {field.name for field in fields(FieldWeights)}
     assert configured.keys() <= known
     assert configured == {name: getattr(FieldWeights(), name) for name in configured}
@@ -109,3 +110,27 @@ async def refused(folder: Path, text: str) -> list[str]:
     with pytest.raises(ConfigError) as caught:
         await building.prepare(ConfigReader(write_config(folder, text), {})())
     return [str(problem) for problem in caught.value.problems]
+
+
+@pytest.mark.requirement("TS-8")
+async def test_words_that_an_operator_calls_the_same_find_each_other_from_the_next_generation_on(
+    tmp_path: Path,
+) -> None:
+    place = tmp_path / "tools" / "zoo" / "okapi"
+    place.mkdir(parents=True)
+    (place / "config.json").write_text(
+        '{"type": "function", "function": {"name": "zoo.okapi", "description": "Shows an okapi",'
+        ' "parameters": {"type": "object", "properties": {}}}}'
+    )
+    (place / "handler.py").write_text("def execute(args, context):\n    return ''\n")
+    text = '[handlers]\npaths = ["tools"]\n[models.main]\nwire = "offline"\n'
+    building = GenerationBuilder(Registry(), bundled_handlers())
+    plain = await next_generation(building, tmp_path, text)
+    assert plain.index.rank("forestgiraffe", 5) == []
+    grouped = await next_generation(
+        building, tmp_path, f'{text}[search]\nsynonyms = ["Okapi forestgiraffe 鹿"]\n'
+    )
+    for word in ("forestgiraffe", "ForestGiraffe", "鹿"):
+        assert [name for name, _ in grouped.index.rank(word, 1)] == ["zoo.okapi"]
+    assert plain.index.rank("forestgiraffe", 5) == []
+    await building.generations.aclose()

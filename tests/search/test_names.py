@@ -41,6 +41,15 @@ def test_a_name_in_full_loads_that_tool_alone(query: str) -> None:
     assert session_of(*MUSIC).search(query) == result(["group.get_member_info"], total=7)
 
 
+@pytest.mark.requirement("TS-7")
+@pytest.mark.parametrize(
+    "around", ["{}", "select:{}", "(select:{})", "`{}`", "{}.", "select:'{}'."]
+)
+@pytest.mark.parametrize("name", ["feeds.Delete Feed(s)", "feeds.List [all]", "a<b>"])
+def test_a_bracket_that_ends_a_name_belongs_to_it(around: str, name: str) -> None:
+    assert [name] == ranked(view_of(tool(name), *MUSIC), around.format(name))
+
+
 @pytest.mark.requirement("TS-8")
 @pytest.mark.parametrize(
     "query",

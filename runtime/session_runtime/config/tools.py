@@ -3,9 +3,10 @@
 Which tools there are is configured in ``handlers``.
 """
 
+import re
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from session_runtime.config.section import Count, Seconds, Section, Table, Whole, key, table
 
@@ -14,6 +15,25 @@ Destructive = Literal["confirm", "deny", "allow"]
 
 Percent = Annotated[int, Field(ge=0, le=100)]
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+_WORD = re.compile(r"[^\W_]{1,64}")
+_HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
+
+
+def _is_group(text: str) -> str:
+    """Words as the index holds them; raises ValueError for what no tool could be found by."""
+    words = text.split()
+    if not 2 <= len(words) <= 20:
+        raise ValueError("needs 2 to 20 words, with blanks between them")
+    for word in words:
+        if not _WORD.fullmatch(word):
+            raise ValueError(f"holds {word[:70]!r}, which is no single word of letters and digits")
+        if _HAN.search(word) and len(word) > 2:
+            raise ValueError(f"holds {word!r}: Chinese words have one or two characters there")
+    return text.casefold()
+
+
+SynonymGroup = Annotated[str, AfterValidator(_is_group)]
 
 _ON = frozenset({"1", "true", "yes", "on", "y", "t"})
 _OFF = frozenset({"0", "false", "no", "off", "n", "f"})
@@ -77,7 +97,7 @@ class SkillsSettings(Section):
 
 
 class SearchSettings(Section):
-    """How much a match in each part of a tool counts; 0 leaves the part out."""
+    """How much a match in each part of a tool counts (0 leaves it out), and which words mean the same."""
 
     name: Weight = key(3.5, "The tool's own name.", network=True)
     namespace: Weight = key(2.0, "The group in front of the name.", network=True)
@@ -87,6 +107,11 @@ class SearchSettings(Section):
     parameters: Weight = key(0.9, "Names of parameters.", network=True)
     parameter_descriptions: Weight = key(0.6, "Descriptions of parameters.", network=True)
     enums: Weight = key(0.8, "Values that a parameter allows.", network=True)
+    synonyms: Annotated[tuple[SynonymGroup, ...], Field(max_length=1_000)] = key(
+        (),
+        'Groups of words that mean the same, beside those that come along: `["ticket issue 工单"]`.',
+        network=True,
+    )
 
 
 class AccessRule(Section):

@@ -42,7 +42,9 @@ class Subject:
     def of_tools(cls, specs: Sequence[ToolSpec], settings: Settings) -> "Subject":
         """Tools with distinct names from elsewhere, under the weights and limits of ``settings``."""
         names = build_wire_names([spec.name for spec in specs], _SEPARATOR)
-        index = build_index(specs, names, field_weights(settings))
+        index = build_index(
+            specs, names, field_weights(settings), synonyms=settings.search.synonyms
+        )
         tokens = {spec.name: schema_tokens(spec) for spec in specs}
         return cls(index.view(index.full_mask), settings.skills, tokens)
 

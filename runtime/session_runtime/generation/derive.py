@@ -77,18 +77,19 @@ def _index(
     settings: Settings, catalog: Catalog, names: WireNames, before: Generation | None
 ) -> SearchIndex:
     """The index of ``before`` if it is about the same tools, else one that takes from it what it can."""
-    weights = field_weights(settings)
+    weights, synonyms = field_weights(settings), settings.search.synonyms
     if before is None:
-        return build_index(catalog.specs, names, weights)
+        return build_index(catalog.specs, names, weights, synonyms=synonyms)
     same_tools = catalog.specs == before.catalog.specs  # equal only if they are the same objects
     main = before.profiles[before.default_profile]
     if (
         same_tools
         and main.names.separator == names.separator
         and field_weights(before.settings) == weights
+        and before.settings.search.synonyms == synonyms
     ):
         return before.index
-    return build_index(catalog.specs, names, weights, before.index)
+    return build_index(catalog.specs, names, weights, before.index, synonyms)
 
 
 def _clashes(tools: Iterable[str], separator: str) -> tuple[str, ...]:

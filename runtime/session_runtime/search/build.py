@@ -53,10 +53,11 @@ def corpus_steps(
     names: WireNames,
     weights: FieldWeights,
     previous: Corpus | None,
+    synonyms: tuple[str, ...] = (),
 ) -> Steps[Corpus]:
     """Build a corpus; tools that ``previous`` holds with the same content are taken from there."""
-    reusable = previous if previous is not None and _fresh(previous) else None
-    lexicon = reusable.lexicon if reusable is not None else (yield from _new_lexicon())
+    reusable = previous if previous is not None and _fresh(previous, synonyms) else None
+    lexicon = reusable.lexicon if reusable is not None else (yield from _new_lexicon(synonyms))
     documents = yield from _read(specs, lexicon, reusable.documents if reusable else {})
     moves = moves_since(reusable, documents)
     yield
@@ -78,24 +79,27 @@ def corpus_steps(
         deeds=np.array([document.deed for document in documents], dtype=np.int8),
         lengths=lengths.reshape(len(specs), len(Field)).T.copy(),
         lexicon=lexicon,
+        synonyms=synonyms,
         spelling=spelling,
         weights=weights.bounded(),
         documents=MappingProxyType({document.key: document for document in documents}),
     )
 
 
-def _fresh(previous: Corpus) -> bool:
-    """Whether most words of the shared lexicon are still in use."""
+def _fresh(previous: Corpus, synonyms: tuple[str, ...]) -> bool:
+    """Whether the shared lexicon knows these synonyms, and most of its words are still in use."""
+    if previous.synonyms != synonyms:
+        return False
     used = np.count_nonzero(np.diff(previous.postings.offsets))
     return len(previous.lexicon) <= len(STOP_WORDS) + _STALE_SHARE * int(used)
 
 
-def _new_lexicon() -> Steps[Lexicon]:
+def _new_lexicon(synonyms: tuple[str, ...]) -> Steps[Lexicon]:
     lexicon = Lexicon()
     for word in sorted(STOP_WORDS):
         lexicon.learn_stop_word(word)
         yield
-    for group in GROUPS:
+    for group in (*GROUPS, *synonyms):
         lexicon.learn_synonyms(group)
         yield
     return lexicon

@@ -171,7 +171,8 @@ class Corpus:
     """Everything about a catalogue that searching needs; tools are numbered by position.
 
     ``lengths`` are the words of each field (rows) of each tool (columns), ``groups`` the number of each
-    tool's group, ``deeds`` what its name says it does; ``documents`` stand in the order of positions.
+    tool's group, ``deeds`` what its name says it does; ``synonyms`` are the groups of
+    words that the lexicon knows beside its own; ``documents`` stand in the order of positions.
     """
 
     tables: NameTables
@@ -182,6 +183,7 @@ class Corpus:
     deeds: npt.NDArray[np.int8]
     lengths: npt.NDArray[np.int64]
     lexicon: Lexicon
+    synonyms: tuple[str, ...]
     spelling: Spelling
     weights: FieldWeights
     documents: Mapping[tuple[object, ...], Document]

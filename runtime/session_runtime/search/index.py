@@ -57,10 +57,15 @@ def build_index(
     names: WireNames,
     weights: FieldWeights,
     previous: SearchIndex | None = None,
+    synonyms: tuple[str, ...] = (),
 ) -> SearchIndex:
-    """Index tools with distinct names; what ``previous`` holds unchanged is not read again."""
+    """Index tools with distinct names; what ``previous`` holds unchanged is not read again.
+
+    ``synonyms`` are groups of words that mean the same, with blanks between them, beside those that come
+    along.
+    """
     corpus = previous.corpus if previous is not None else None
-    return SearchIndex(_finish(corpus_steps(specs, names, weights, corpus)))
+    return SearchIndex(_finish(corpus_steps(specs, names, weights, corpus, synonyms)))
 
 
 def build_steps(
@@ -68,6 +73,7 @@ def build_steps(
     names: WireNames,
     weights: FieldWeights,
     previous: SearchIndex | None = None,
+    synonyms: tuple[str, ...] = (),
     *,
     slice_s: float = SLICE_S,
     clock: Callable[[], float] = time.perf_counter,
@@ -77,7 +83,7 @@ def build_steps(
     Drive it from the event loop: ``index = yield from`` it, or step it and sleep in between.
     """
     corpus = previous.corpus if previous is not None else None
-    steps = corpus_steps(specs, names, weights, corpus)
+    steps = corpus_steps(specs, names, weights, corpus, synonyms)
     end = clock() + slice_s
     while True:
         try:

@@ -19,6 +19,7 @@ _BETWEEN_NAMES = re.compile(r"[,，、；\r\n]")
 _BETWEEN_WORDS = re.compile(r"[\s,，、;；]+")
 _AROUND_NAMES = " \t\r\n\v\f\u3000'\"`“”‘’«»「」『』()[]{}<>（）【】"
 _AFTER_NAMES = ".。…"
+_BRACKETS = (("(", ")"), ("[", "]"), ("{", "}"), ("<", ">"), ("（", "）"), ("【", "】"))
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|[;。！？；\n]+")
 _QUOTED = re.compile(
     r"""(?<!\w)(["'`])[^"'`\n]{1,80}\1(?!\w)|“[^”]{1,80}”|‘[^’]{1,80}’|「[^」]{1,80}」|<[^<>]{1,80}>"""
@@ -69,7 +70,7 @@ Query = Empty | Select | Keywords
 
 def parse(query: str) -> Query:
     """Read any text whatever as a query; never raises."""
-    text = query.strip(_AROUND_NAMES)
+    text = _bare(query)
     if found := _SELECT.match(text):
         return _select(text[found.end() :])
     if not text:
@@ -79,18 +80,28 @@ def parse(query: str) -> Query:
 
 def spellings(name: str) -> tuple[str, ...]:
     """What a name may stand for, best first: as written, without final dots, unescaped."""
-    forms = (name, name.rstrip(_AFTER_NAMES).strip(_AROUND_NAMES), html.unescape(name))
+    forms = (name, _bare(name.rstrip(_AFTER_NAMES)), html.unescape(name))
     return tuple(dict.fromkeys(forms))
 
 
 def _select(text: str) -> Select | Empty:
     names = tuple(dict.fromkeys(_names(_BETWEEN_NAMES, text)))
-    return Select(text.strip(_AROUND_NAMES), names) if names else Empty()
+    return Select(_bare(text), names) if names else Empty()
 
 
 def _names(between: re.Pattern[str], text: str) -> Iterator[str]:
-    pieces = (piece.strip(_AROUND_NAMES) for piece in between.split(text))
+    pieces = map(_bare, between.split(text))
     return (piece for piece in pieces if piece)
+
+
+def _bare(text: str) -> str:
+    """A name without what people put around it, but with the bracket that ends it: ``Delete Feed(s)``."""
+    bare = text.strip(_AROUND_NAMES)
+    behind = text[text.find(bare) + len(bare) :]
+    for opening, closing in _BRACKETS:
+        if closing in behind and bare.count(opening) > bare.count(closing):
+            bare += closing
+    return bare
 
 
 def _keywords(text: str, query: str) -> Keywords:
