@@ -67,6 +67,10 @@ class EventLog:
             self._chars -= self._events.popleft()[1]
         if isinstance(event, AskFinished):
             self._result = event.result
+        self.wake()
+
+    def wake(self) -> None:
+        """Let everybody who waits look again."""
         self._changed.set()
         self._changed = asyncio.Event()
 
@@ -82,7 +86,7 @@ class EventLog:
         return event, max(0, event.seq - seq - 1)
 
     async def change(self) -> None:
-        """Wait until there is another event."""
+        """Wait until there may be another event."""
         if self._result is None:
             await self._changed.wait()
 
@@ -129,4 +133,6 @@ def _chars_of_content(content: Content | None) -> int:
         case str():
             return len(content)
         case _:
-            return sum(len(part.url if isinstance(part, ImagePart) else part.text) for part in content)
+            return sum(
+                len(part.url if isinstance(part, ImagePart) else part.text) for part in content
+            )
