@@ -75,8 +75,6 @@ class EventStream:
     async def _stream(self, send: Send) -> Response | None:
         """Send everything but the end; or return what to answer instead of a stream."""
         item = await self._next()
-        if item is None:
-            return error_answer(STOPPING, 503)
         if self._refuses and (answer := _refusal(item)):
             return answer
         await send(_START)
@@ -93,7 +91,9 @@ class EventStream:
             return "ping"
 
 
-def _refusal(item: _Item) -> Response | None:
+def _refusal(item: _Item | None) -> Response | None:
+    if item is None:
+        return error_answer(STOPPING, 503)
     if isinstance(item, Delivery) and isinstance(item.event, AskFinished):
         return refused(item.event.result)
     return None
