@@ -1,13 +1,15 @@
 """Asks that go on without their client: run once, found again, and forgotten in time."""
 
 import asyncio
+import gc
+import weakref
 from dataclasses import dataclass, field
 
 import pytest
 
 from session_runtime.ask.emitter import Emit
 from session_runtime.ask.kept_asks import Bounds, KeptAsk, KeptAsks
-from session_runtime.errors import RequestError
+from session_runtime.errors import BusyError, RequestError
 from session_runtime.types import (
     AskFinished,
     AskRequest,
@@ -137,6 +139,32 @@ async def test_too_many_make_room_at_the_cost_of_whoever_has_most() -> None:
     await kept.aclose()
     await small.aclose()
     assert (len(kept), kept.chars, len(small)) == (0, 0, 0)
+
+
+async def test_requests_that_are_too_long_together_are_refused_until_one_has_ended() -> None:
+    ask = Asks()
+    kept = KeptAsks(ask, Bounds(asked_chars=1_000))
+    long = AskRequest("x" * 900, principal=Principal("bot"))
+    first = await kept.start(long)
+    with pytest.raises(BusyError) as refused:
+        await kept.start(long, key="k")
+    assert (refused.value.code, len(ask.ran)) == ("busy.queue", 1)
+    ask.go_on.set()
+    await first.finished()
+    assert (await (await kept.start(long, key="k")).finished()).outcome == "answered"
+    await kept.aclose()
+
+
+async def test_nothing_holds_on_to_a_forgotten_ask() -> None:
+    ask = Asks()
+    ask.go_on.set()
+    kept = KeptAsks(ask, Bounds(ended=1))
+    forgotten = weakref.ref(await ended(kept, "one"))
+    await ended(kept, "two")
+    await asyncio.sleep(0)
+    gc.collect()
+    assert forgotten() is None
+    await kept.aclose()
 
 
 async def test_an_ask_whose_task_breaks_has_failed_for_everybody_who_waits() -> None:

@@ -14,11 +14,12 @@ from typing import Any, Final
 
 from session_runtime.ask.emitter import Emit, new_ask_id
 from session_runtime.ask.event_log import EventLog, chars_of_messages
-from session_runtime.errors import RequestError
+from session_runtime.errors import BusyError, RequestError
 from session_runtime.types import AskEvent, AskFinished, AskRequest, AskResult, ErrorInfo
 
 MOST_ENDED: Final = 1_024
 MOST_CHARS: Final = 64 * 1024 * 1024
+MOST_ASKED_CHARS: Final = 256 * 1024 * 1024
 KEEP_S: Final = 600.0
 
 _BEFORE_IT_BEGAN: Final = ("busy", "request", "auth", "confirmation")
@@ -30,10 +31,14 @@ AskFunction = Callable[[AskRequest, Emit, str], Coroutine[Any, Any, AskResult]]
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How many ended asks are kept, how much of them in characters, and for how many seconds."""
+    """How many ended asks are kept, how much of them in characters, and for how many seconds.
+
+    ``asked_chars`` is how long the requests of those that have not ended may be together.
+    """
 
     ended: int = MOST_ENDED
     chars: int = MOST_CHARS
+    asked_chars: int = MOST_ASKED_CHARS
     keep_s: float = KEEP_S
 
 
@@ -106,6 +111,7 @@ class KeptAsks:
         self._by_key: dict[tuple[str, str], KeptAsk] = {}
         self._ended: dict[str, tuple[float, int]] = {}  # expiry and size, the oldest first
         self._chars = 0
+        self._asked: dict[str, int] = {}  # the sizes of requests that have not ended
         self._tasks: dict[str, asyncio.Task[AskResult]] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
 
@@ -143,11 +149,14 @@ class KeptAsks:
         """Start an ask that goes on without its caller, or join the one that ``joined`` gives.
 
         An ask that there is no room for has ended as ``busy.*`` when this returns, and is not kept.
-        ``digest`` stands for the content of the request. Raises RequestError as ``joined`` does.
+        ``digest`` stands for the content of the request. Raises RequestError as ``joined`` does, and
+        BusyError (``busy.queue``) if the requests that have not ended are too long together.
         """
         if key is not None and (known := self.joined(request.principal.name, key, digest)):
             return known
         kept = KeptAsk(new_ask_id(), request, key, digest)
+        self._check_room(kept.chars)
+        self._asked[kept.ask_id] = kept.chars
         self._asks[kept.ask_id] = kept
         if key is not None:
             self._by_key[kept.principal, key] = kept
@@ -168,6 +177,15 @@ class KeptAsks:
         for ask_id in tuple(self._asks):
             self._forget(ask_id)
 
+    def _check_room(self, chars: int) -> None:
+        held = sum(self._asked.values())
+        if held and held + chars > self._bounds.asked_chars:
+            raise BusyError(
+                f"{len(self._asked)} asks that go on alone hold {held} characters, and"
+                f" {self._bounds.asked_chars} is the most",
+                code="busy.queue",
+            )
+
     def _emit(self, kept: KeptAsk, event: AskEvent) -> None:
         kept.log.emit(event)
         if isinstance(event, AskFinished) and kept.ended is None:
@@ -187,6 +205,7 @@ class KeptAsks:
 
     def _end(self, kept: KeptAsk, result: AskResult) -> None:
         keep_s = self._bounds.keep_s
+        self._asked.pop(kept.ask_id, None)
         kept.end(keep_s)
         family = _family(result)
         if family in _BEFORE_IT_BEGAN:

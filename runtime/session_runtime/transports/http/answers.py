@@ -118,7 +118,8 @@ async def on_error(request: Request, error: Exception) -> Response:
     del request
     assert isinstance(error, SessionRuntimeError)
     retryable = isinstance(error, TransientError)
-    info = ErrorInfo(error.code, str(error), retryable)
+    wait_s = error.retry_after_s if isinstance(error, TransientError) else None
+    info = ErrorInfo(error.code, str(error), retryable, wait_s)
     return error_answer(info, _STATUS.get(error.code, 503 if retryable else 500))
 
 
