@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from session_runtime.ask.emitter import Emit, new_ask_id
 from session_runtime.ask.event_log import EventLog, chars_of_messages
+from session_runtime.ask.places import user_of
 from session_runtime.errors import BusyError, RequestError
 from session_runtime.types import AskEvent, AskFinished, AskRequest, AskResult, ErrorInfo
 
@@ -48,7 +49,7 @@ class KeptAsk:
     def __init__(self, ask_id: str, request: AskRequest, key: str | None, digest: bytes) -> None:
         self.ask_id = ask_id
         self.principal: Final = request.principal.name
-        self.user: Final = request.identity.user
+        self.user: Final = user_of(request)
         self.key: Final = key
         self.digest: Final = digest
         self.log: Final = EventLog()
