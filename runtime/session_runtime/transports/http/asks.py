@@ -90,9 +90,7 @@ class _Asks:
         said, detach = confirm_from_json(data), detach_from_json(data)
         principal, wanted = self._gate.admit(request.scope), request.path_params["id"]
         kept = self._kept(wanted, principal)
-        if (
-            kept.principal != principal.name
-        ):  # consent is the one thing that no admin gives for others
+        if kept.principal != principal.name:  # no admin gives consent for others
             raise _no_such_ask(wanted)
         asked = replace(follow_up(kept, *said), principal=principal)
         digest = hashlib.sha256(kept.ask_id.encode() + body).digest()
