@@ -14,7 +14,7 @@ NOTHING: JsonObject = MappingProxyType({})
 Role = Literal["system", "user", "assistant", "tool"]
 ToolStatus = Literal["ok", "error", "refused", "skipped"]
 Outcome = Literal["answered", "ended", "limit", "needs_confirmation", "cancelled", "failed"]
-AskState = Literal["starting", "model", "tools"]
+AskState = Literal["queued", "starting", "model", "tools"]
 
 
 def nothing() -> JsonObject:
@@ -41,13 +41,15 @@ class Principal:
 
     ``identity`` is what it is by itself, and with that the most it may do, whomever it acts for; None
     sets no such bound. A bounded one acts for the users that ``act_for`` contains. ``admin`` is for what
-    concerns the daemon instead of an ask.
+    concerns the daemon instead of an ask. ``max_concurrent_asks`` is how many of its asks may run at once,
+    None for what the configuration says of everybody.
     """
 
     name: str
     identity: Identity | None = None
     act_for: Container[str] = ()
     admin: bool = False
+    max_concurrent_asks: int | None = None
 
 
 LOCAL: Final = Principal("local", admin=True)
@@ -222,8 +224,9 @@ class RunningAsk:
     """An ask that has not ended, as operators see it (REL-9).
 
     ``started`` is in seconds since 1970. ``model`` is the profile that answers now; ``steps`` and
-    ``tool_calls`` were begun so far. ``state`` is what it waits for: before the first turn it is
-    ``starting``, which includes prefetch. ``cancelling`` says that it was told to end.
+    ``tool_calls`` were begun so far. ``state`` is what it waits for: ``queued`` for its turn to run, before
+    the first turn of the model ``starting``, which includes prefetch. ``cancelling`` says that it was told to
+    end.
     """
 
     ask_id: str

@@ -19,7 +19,13 @@ EXAMPLES = {
     "files.roots.shared",
     "mcp.servers.files",
 }
-UNSET = {"ask.default_model", "ask.prompt_file", "audit.path", "trace.path"}
+UNSET = {
+    "ask.default_model",
+    "ask.prompt_file",
+    "audit.path",
+    "runtime.max_concurrent_asks_per_principal",
+    "trace.path",
+}
 
 
 @pytest.mark.requirement("CFG-6")
@@ -53,6 +59,8 @@ def test_only_logging_doors_and_limits_of_the_daemon_act_at_once() -> None:
         "log.level",
         "log.format",
         "runtime.max_concurrent_asks",
+        "runtime.max_concurrent_asks_per_principal",
+        "runtime.max_waiting_asks",
         "runtime.drain_timeout_s",
     }
 

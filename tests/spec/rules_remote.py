@@ -104,10 +104,18 @@ DOORS: tuple[Requirement, ...] = (
         "HTTP offers `POST /v1/ask` (JSON, or server-sent events for those who accept them), `GET "
         "/v1/tools`, `GET /v1/status`, `/healthz`, `/readyz` and `/openapi.json`.",
     ),
-    deferred(
+    met(
         "NET-1b",
-        "HTTP also offers idempotency keys, detached asks with listing, events, confirmation and "
-        "cancelling; chat completions and models in OpenAI's form; direct invocation of tools, "
+        "HTTP also offers asks as resources: the same request with the same `Idempotency-Key` is one ask, "
+        "joined while it runs and answered with its result later; a detached one goes on without its client. "
+        "Both can be looked at, followed from any event on, ended, and continued where they wait for "
+        "consent, by the principal that made them and by admins (who give no consent for others); for all "
+        "others they do not exist. What is kept is bounded in number, size and time, in memory and by "
+        "replica; where events are missing, the reader is told how many.",
+    ),
+    deferred(
+        "NET-1e",
+        "HTTP also offers chat completions and models in OpenAI's form; direct invocation of tools, "
         "off by default, outside tool search and with typed outcomes; the console.",
     ),
     met(
@@ -166,9 +174,14 @@ DOORS: tuple[Requirement, ...] = (
         "Bodies and headers are limited, and what is over capacity or comes while the daemon stops is "
         "answered by 503 with Retry-After.",
     ),
-    deferred(
+    met(
         "NET-5b",
-        "Rates and each user's share are limited, with 429 and Retry-After.",
+        "Asks of a principal that has as many as it may wait for their turn, in a queue that no one user can "
+        "fill; beyond that they are answered by 429 with Retry-After.",
+    ),
+    deferred(
+        "NET-5c",
+        "Rates and tokens of a principal are limited, with 429 and Retry-After.",
     ),
     deferred(
         "NET-6",

@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx2
 
+from session_runtime.ask.kept_asks import KeptAsks
 from session_runtime.config.http import HttpKey
 from session_runtime.errors import RequestError
 from session_runtime.registry.keyring import Keyring, hash_of, open_keyring
@@ -74,6 +75,7 @@ class StubDoor:
         self.principals: list[Principal] = []
         self.readiness = (True, "ready")
         self.running = NothingRuns()
+        self.kept = KeptAsks(lambda request, emit, ask_id: self.ask(request, emit))
         self.brake = FreeBrake()
         self.servers = StubServers()
         self.approval = StubApproval()
@@ -160,7 +162,7 @@ class NothingRuns:
     def list(self) -> tuple[RunningAsk, ...]:
         return ()
 
-    def cancel(self, ask_id: str, reason: str) -> int:
+    def cancel(self, ask_id: str, reason: str, code: str = "") -> int:
         return 0
 
 

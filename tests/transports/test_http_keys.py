@@ -214,13 +214,13 @@ async def test_health_needs_no_key_and_nothing_else_goes_without() -> None:
 async def test_all_but_asks_and_tools_of_somebody_is_for_admins() -> None:
     async with calling(StubDoor(keyring=KEYRING)) as client:
         for method, path in routes():
-            if path in {*OPEN, "/metrics", "/v1/ask"}:
+            if path in {*OPEN, "/metrics", "/v1/ask"} or path.startswith("/v1/asks"):
                 continue
             response = await client.request(method, path, headers=bearer("bot"))
             assert error_of(response) == (403, "auth.admin_needed")
             assert response.json()["error"]["message"] == (
                 "'bot' lacks the role 'admin', which this needs; for every key there are /mcp, /metrics,"
-                " /v1/ask, /v1/tools"
+                " /v1/ask, /v1/asks, /v1/tools"
             )
         unknown = await client.get("/v1/asking", headers=bearer("bot"))
     assert error_of(unknown) == (403, "auth.admin_needed")

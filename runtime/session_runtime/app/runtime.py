@@ -19,6 +19,7 @@ from session_runtime.app.recorded import of_audit
 from session_runtime.app.servers import ListWatch, ServerControl
 from session_runtime.app.shared import SharedState
 from session_runtime.ask.emitter import Emit, discard
+from session_runtime.ask.kept_asks import KeptAsks
 from session_runtime.ask.service import ALL, AskService
 from session_runtime.audit.log import AuditLog, open_audit
 from session_runtime.config.history import FOLDER as HISTORY
@@ -62,6 +63,7 @@ class Runtime:
         callers: Callers,
         audit: AuditLog | None,
         approval: ToolApproval,
+        kept: KeptAsks,
     ) -> None:
         self._builder = builder
         self._registry = registry
@@ -75,6 +77,7 @@ class Runtime:
         self.editor = editor
         self.servers = servers
         self.callers = callers
+        self.kept = kept
 
     @classmethod
     @asynccontextmanager
@@ -300,26 +303,33 @@ async def open_runtime(
         async with _trace(snapshot.settings.trace) as sink:
             keep_record = sink.write if sink is not None else _keep_nothing
             service = AskService(builder.generations, keep_record, resources)
+            kept = KeptAsks(service.ask)
             callers = Callers(builder.generations, resources)
             try:
                 async with watcher.running(), lists.running(), shared.running():
                     yield Runtime(
                         *(builder, registry, service, sink, live, watcher, brake, editor),
-                        *(ServerControl(current, live), callers, audit, approval),
+                        *(ServerControl(current, live), callers, audit, approval, kept),
                     )
             finally:
-                service.drain()
-                service.cancel(ALL, "the runtime is closing")
-                callers.drain()
-                callers.cancel()
-                await service.idle()
-                await callers.idle()
+                await _stop(service, callers, kept)
                 if audit is not None:
                     await audit.aclose()
     finally:
         await live.aclose()
         await approvals.aclose()
         await builder.generations.aclose()
+
+
+async def _stop(service: AskService, callers: Callers, kept: KeptAsks) -> None:
+    """End all asks and calls of MCP clients, and forget what is kept of them."""
+    service.drain()
+    service.cancel(ALL, "the runtime is closing")
+    callers.drain()
+    callers.cancel()
+    await service.idle()
+    await callers.idle()
+    await kept.aclose()
 
 
 def _in_force(builder: GenerationBuilder) -> Generation:

@@ -67,4 +67,5 @@ def _principal(name: str, key: HttpKey) -> Principal:
         Identity(name, roles, key.channel, key.group),
         Patterns(key.act_for),
         ADMIN in roles,
+        key.max_concurrent_asks,
     )

@@ -4,6 +4,8 @@ from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from session_runtime.ask.kept_asks import KeptAsks
+from session_runtime.ask.service import BY_OPERATOR
 from session_runtime.config.live import LiveConfig
 from session_runtime.config.receipt import Receipt, Trigger
 from session_runtime.registry.keyring import Keyring
@@ -25,7 +27,7 @@ class RunningAsks(Protocol):
     def list(self) -> tuple[RunningAsk, ...]:
         """Show all, the oldest first."""
 
-    def cancel(self, ask_id: str, reason: str) -> int:
+    def cancel(self, ask_id: str, reason: str, code: str = BY_OPERATOR) -> int:
         """End one, or all for ``all``; gives how many were told to end only now."""
 
 
@@ -132,6 +134,10 @@ class HttpDoor(Protocol):
     @property
     def running(self) -> RunningAsks:
         """The asks that run, to show and to end."""
+
+    @property
+    def kept(self) -> KeptAsks:
+        """Asks that go on without their client, and what became of them."""
 
     @property
     def brake(self) -> ToolBrake:

@@ -20,8 +20,10 @@ from session_runtime.types import LOCAL, Principal
 OPEN: Final = frozenset({"/healthz", "/readyz"})
 """Paths that tell nothing but whether the daemon is well, and need no key."""
 
-FOR_CALLERS: Final = frozenset({"/mcp", "/metrics", "/v1/ask", "/v1/tools"})
-"""Paths for every principal; all others are for admins."""
+FOR_CALLERS: Final = frozenset({"/mcp", "/metrics", "/v1/ask", "/v1/asks", "/v1/tools"})
+"""Paths for every principal, as is all below ``OF_ONE_ASK``; all others are for admins."""
+
+OF_ONE_ASK: Final = "/v1/asks/"
 
 
 class Gate(Protocol):
@@ -62,7 +64,7 @@ class NetworkGate:
             check_keyed(scope)
             return
         principal = admit(scope, keys)
-        if scope["path"] not in FOR_CALLERS:
+        if scope["path"] not in FOR_CALLERS and not scope["path"].startswith(OF_ONE_ASK):
             require_admin(principal)
 
     def admit(self, scope: Scope) -> Principal:

@@ -23,7 +23,7 @@ from session_runtime.transports.http.answers import (
     on_request_error,
 )
 from session_runtime.transports.http.approvals import approval_routes
-from session_runtime.transports.http.ask import AskEndpoint
+from session_runtime.transports.http.asks import ask_routes
 from session_runtime.transports.http.brake import brake_routes
 from session_runtime.transports.http.config import config_routes
 from session_runtime.transports.http.door import HttpDoor, HttpLimits
@@ -55,7 +55,7 @@ def build_app(
     pages = Pages(door, gate)
     app = Starlette(
         routes=[
-            Route("/v1/ask", AskEndpoint(door, gate, limits, stop).handle, methods=["POST"]),
+            *ask_routes(door, gate, limits, stop),
             Route("/v1/tools", pages.tools, methods=["GET"]),
             Route("/v1/status", pages.status, methods=["GET"]),
             *brake_routes(door, gate, limits),
