@@ -49,6 +49,14 @@ def request_from_json(data: object) -> AskRequest:
     problems: list[str] = []
     fields = Fields(data, "", problems)
     fields.refuse_unknown(_REQUEST_FIELDS)
+    request = read_request(fields)
+    raise_if_any(problems)
+    return request
+
+
+def read_request(fields: Fields) -> AskRequest:
+    """Read the fields of an ask, which may have come in another form; problems are left in ``fields``."""
+    problems = fields.problems
     request = AskRequest(
         text=fields.text("text", blank=False),
         messages=fields.items("messages", _message_reader(problems)),
@@ -65,7 +73,6 @@ def request_from_json(data: object) -> AskRequest:
     )
     if not problems:
         _check_one_question(request, fields)
-    raise_if_any(problems)
     return request
 
 

@@ -2,26 +2,21 @@
 
 import asyncio
 from dataclasses import replace
-from functools import partial
-from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive
 
 from session_runtime.ask.emitter import discard
-from session_runtime.threads import aside
 from session_runtime.transports.http.accept import choose_form
 from session_runtime.transports.http.answers import STOPPING, ask_answer, error_answer
 from session_runtime.transports.http.attached import attached
-from session_runtime.transports.http.body import read_body
+from session_runtime.transports.http.body import parsed, read_body
 from session_runtime.transports.http.door import HttpDoor, HttpLimits
 from session_runtime.transports.http.events import EventStream
 from session_runtime.transports.http.guard import Gate
 from session_runtime.types import AskRequest
-from session_runtime.wire import parse_json, request_from_json
-
-_LARGE_BYTES: Final = 64 * 1024
+from session_runtime.wire import request_from_json
 
 
 class AskEndpoint:
@@ -37,7 +32,7 @@ class AskEndpoint:
         """Answer in the form that the client accepts."""
         form = choose_form(",".join(request.headers.getlist("accept")))
         body = await read_body(request, self._limits.max_body_bytes, self._limits.body_timeout_s)
-        asked = await _read_request(body)
+        asked = await parsed(body, request_from_json)
         asked = replace(asked, principal=self._gate.admit(request.scope))
         if form == "events":
             return EventStream(self._door, asked, self._stop, self._limits.ping_s)
@@ -48,14 +43,3 @@ class AskEndpoint:
         async with attached(asking, receive, self._stop):
             await asyncio.wait([asking])
         return error_answer(STOPPING, 503) if asking.cancelled() else ask_answer(asking.result())
-
-
-async def _read_request(body: bytes) -> AskRequest:
-    """Read the request; a large one in a thread, so that it does not hold up other asks."""
-    if len(body) <= _LARGE_BYTES:
-        return _parse(body)
-    return await aside("read a request", partial(_parse, body))
-
-
-def _parse(body: bytes) -> AskRequest:
-    return request_from_json(parse_json(body))

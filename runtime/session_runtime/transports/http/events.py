@@ -1,7 +1,7 @@
 """An ask as server-sent events (INT-3): one frame per event, pings while nothing happens."""
 
 import asyncio
-from typing import Final, Literal
+from typing import Final, Literal, Protocol
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -13,7 +13,7 @@ from session_runtime.transports.outbox import Delivery, Outbox
 from session_runtime.types import AskFinished, AskRequest
 from session_runtime.wire import event_to_json, to_bytes
 
-_Item = Delivery | Literal["ping"]
+Item = Delivery | Literal["ping"]
 
 PING: Final = b": ping\n\n"
 _START: Final = {
@@ -27,20 +27,39 @@ _START: Final = {
 }
 
 
+class StreamForm(Protocol):
+    """How the events of one ask look on the wire; its methods are called in the order of the events."""
+
+    def instead_of(self, item: Item) -> Response | None:
+        """What to answer instead of a stream, asked as long as nothing of it was sent."""
+
+    def written(self, item: Item) -> bytes:
+        """What to send for an event, or while there is none; nothing if nobody is to know of it."""
+
+    def stopped(self) -> Response:
+        """What to answer if the ask was ended before anything was sent, and before its last event."""
+
+
 class EventStream:
     """An ASGI response that runs the ask while it streams; a client that leaves cancels it.
 
-    The stream begins with the first event or ping. An ask that is refused before it began is
-    answered with the status of the refusal instead of a stream.
+    The stream begins with the first event that is written, or ping. An ask that is refused before that
+    is answered with the status of the refusal instead of a stream.
     """
 
     def __init__(
-        self, door: HttpDoor, asked: AskRequest, stop: asyncio.Event, ping_s: float
+        self,
+        door: HttpDoor,
+        asked: AskRequest,
+        stop: asyncio.Event,
+        ping_s: float,
+        form: StreamForm | None = None,
     ) -> None:
         self._door = door
         self._asked = asked
         self._stop = stop
         self._ping_s = ping_s
+        self._form = form or _AskForm()
         self._outbox = Outbox()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -60,18 +79,18 @@ class EventStream:
 
     async def _stream(self, send: Send) -> Response | None:
         """Send everything but the end; or return what to answer instead of a stream."""
-        item = await self._next()
-        if item is None:
-            return error_answer(STOPPING, 503)
-        if answer := _refusal(item):
-            return answer
-        await send(_START)
-        while item is not None:
-            await send({"type": "http.response.body", "body": _chunk(item), "more_body": True})
-            item = await self._next()
-        return None
+        has_begun = False
+        while (item := await self._next()) is not None:
+            if not has_begun and (answer := self._form.instead_of(item)):
+                return answer
+            if data := self._form.written(item):
+                if not has_begun:
+                    await send(_START)
+                has_begun = True
+                await send({"type": "http.response.body", "body": data, "more_body": True})
+        return None if has_begun else self._form.stopped()
 
-    async def _next(self) -> _Item | None:
+    async def _next(self) -> Item | None:
         try:
             async with asyncio.timeout(self._ping_s):
                 return await self._outbox.take()
@@ -79,14 +98,22 @@ class EventStream:
             return "ping"
 
 
-def _refusal(item: _Item) -> Response | None:
-    if isinstance(item, Delivery) and isinstance(item.event, AskFinished):
-        return refused(item.event.result)
-    return None
+class _AskForm:
+    """One frame per event, named by its type (INT-3)."""
 
+    def instead_of(self, item: Item) -> Response | None:
+        """Answer an ask that was refused before it began."""
+        if item != "ping" and isinstance(item.event, AskFinished):
+            return refused(item.event.result)
+        return None
 
-def _chunk(item: _Item) -> bytes:
-    if item == "ping":
-        return PING
-    data = to_bytes(event_to_json(item.event, item.lost))
-    return b"event: %s\ndata: %s\n\n" % (item.event.type.encode(), data)
+    def written(self, item: Item) -> bytes:
+        """Write any event."""
+        if item == "ping":
+            return PING
+        data = to_bytes(event_to_json(item.event, item.lost))
+        return b"event: %s\ndata: %s\n\n" % (item.event.type.encode(), data)
+
+    def stopped(self) -> Response:
+        """Answer for an ask of which there was nothing."""
+        return error_answer(STOPPING, 503)

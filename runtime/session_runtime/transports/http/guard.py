@@ -12,6 +12,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from session_runtime.errors import RequestError
 from session_runtime.registry.keyring import ADMIN, Keyring
 from session_runtime.transports.http.answers import refusal
+from session_runtime.transports.http.completions_errors import (
+    COMPLETIONS,
+    MODELS,
+    in_style,
+    is_openai,
+)
 from session_runtime.transports.http.head import check_size
 from session_runtime.transports.http.keyed import check_keyed, owner_of_key
 from session_runtime.transports.http.keyless import check_keyless
@@ -20,8 +26,8 @@ from session_runtime.types import LOCAL, Principal
 OPEN: Final = frozenset({"/healthz", "/readyz"})
 """Paths that tell nothing but whether the daemon is well, and need no key."""
 
-FOR_CALLERS: Final = frozenset({"/mcp", "/metrics", "/v1/ask", "/v1/tools"})
-"""Paths for every principal; all others are for admins."""
+FOR_CALLERS: Final = frozenset({"/mcp", "/metrics", "/v1/ask", "/v1/tools", COMPLETIONS, MODELS})
+"""Paths for every principal, with what is below that of models; all others are for admins."""
 
 
 class Gate(Protocol):
@@ -62,7 +68,7 @@ class NetworkGate:
             check_keyed(scope)
             return
         principal = admit(scope, keys)
-        if scope["path"] not in FOR_CALLERS:
+        if scope["path"] not in FOR_CALLERS and not is_openai(scope["path"]):
             require_admin(principal)
 
     def admit(self, scope: Scope) -> Principal:
@@ -98,7 +104,7 @@ class Guard:
         try:
             self._gate.check(scope)
         except RequestError as error:
-            await refusal(error)(scope, receive, send)
+            await in_style(scope["path"], refusal(error))(scope, receive, send)
         else:
             await self._app(scope, receive, send)
 

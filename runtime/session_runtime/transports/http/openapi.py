@@ -3,6 +3,10 @@
 from typing import Any, Final
 
 from session_runtime.transports.http.guard import OPEN
+from session_runtime.transports.http.openapi_completions import (
+    COMPLETION_PATHS,
+    COMPLETION_SCHEMAS,
+)
 from session_runtime.transports.http.openapi_config import CONFIG_PATHS, CONFIG_SCHEMAS
 from session_runtime.transports.http.openapi_parts import (
     ANY_OBJECT,
@@ -298,6 +302,7 @@ def _guarded(path: str, operations: dict[str, Any]) -> dict[str, Any]:
 
 _PATHS: Final[dict[str, dict[str, Any]]] = {
     "/v1/ask": {"post": _ASK},
+    **COMPLETION_PATHS,
     "/v1/tools": {"get": _TOOLS},
     "/v1/status": {"get": _page("State of the runtime")},
     "/v1/asks": {"get": _ASKS},
@@ -319,6 +324,6 @@ OPENAPI: Final[dict[str, Any]] = {
     "paths": {path: _guarded(path, operations) for path, operations in _PATHS.items()},
     "components": {
         "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
-        "schemas": {**_SCHEMAS, **CONFIG_SCHEMAS},
+        "schemas": {**_SCHEMAS, **COMPLETION_SCHEMAS, **CONFIG_SCHEMAS},
     },
 }
