@@ -1,111 +1,48 @@
-"""Chat completions over HTTP, whole and streamed, and what is told when they fail."""
+"""Chat completions over HTTP, whole, how they end, and what is told when they fail."""
 
 import asyncio
-import json
-from collections.abc import Sequence
 from typing import Any
 
-import httpx2
 import pytest
 
 from session_runtime.errors import RequestError
 from session_runtime.registry.policy import acting_for
-from session_runtime.transports.http.door import HttpLimits
 from session_runtime.types import (
     AskEvent,
     AskRequest,
     AskResult,
-    AskStarted,
     ErrorInfo,
     Identity,
-    MessageSent,
-    PendingCall,
-    TextDelta,
-    ToolStarted,
-    TurnStarted,
-    Usage,
 )
 from session_runtime.wire import error_to_json
+from tests.transports.completing import (
+    BODY,
+    PATH,
+    PENDING,
+    PLAIN,
+    STARTED,
+    STREAM,
+    TOOL,
+    USAGE,
+    USED,
+    pieces,
+    playing,
+    post,
+    said,
+    sent,
+    without_time,
+)
 from tests.transports.configured import fits
 from tests.transports.stub import (
-    AskFunction,
     BlockedAsk,
     Emit,
     StubDoor,
-    StubLive,
     bearer,
     calling,
     finish,
     keyring_of,
     serving,
 )
-
-PATH = "/v1/chat/completions"
-BODY = {"model": "main", "messages": [{"role": "user", "content": "hi"}]}
-STREAM = {**BODY, "stream": True}
-USED = Usage(7, 3, 2, 1, 2)
-USAGE = {
-    "prompt_tokens": 7,
-    "completion_tokens": 3,
-    "total_tokens": 10,
-    "prompt_tokens_details": {"cached_tokens": 2},
-    "completion_tokens_details": {"reasoning_tokens": 1},
-}
-STARTED = AskStarted(ask_id="a1", generation=1, model="fast")
-TOOL = ToolStarted(ask_id="a1", call_id="c", name="t", arguments={})
-PENDING = PendingCall("secret", "notes.delete", {"id": 3, "who": "安"}, "c", 9.5)
-PLAIN = {"ask_id": "a1", "messages": [], "steps": 0, "loaded_tools": [], "generation": 0}
-
-
-def turn(attempt: int = 1, step: int = 1) -> TurnStarted:
-    return TurnStarted(ask_id="a1", step=step, exposed=(), model="m", attempt=attempt)
-
-
-def said(text: str) -> TextDelta:
-    return TextDelta(ask_id="a1", text=text)
-
-
-def sent(text: str) -> MessageSent:
-    return MessageSent(ask_id="a1", text=text)
-
-
-def playing(result: AskResult, *events: AskEvent) -> AskFunction:
-    """An ask that emits these events, and lets each be read."""
-
-    async def play(request: AskRequest, emit: Emit) -> AskResult:
-        for event in events:
-            emit(event)
-            await asyncio.sleep(0.001)
-        return finish(result, emit)
-
-    return play
-
-
-def pieces(text: str) -> list[Any]:
-    """The JSON of each frame of a stream that ends as it should."""
-    *frames, done, rest = text.split("\n\n")
-    assert (done, rest) == ("data: [DONE]", "")
-    return [json.loads(frame.removeprefix("data: ")) for frame in frames if frame[0] != ":"]
-
-
-async def post(ask: AskFunction, body: Any = BODY, /, **settings: Any) -> httpx2.Response:
-    door = StubDoor(ask)
-    door.live = StubLive(**settings)
-    async with calling(door) as client:
-        return await client.post(PATH, json=body)
-
-
-async def streamed(ask: AskFunction, /, **settings: Any) -> str:
-    """All content of a stream."""
-    response = await post(ask, STREAM, **settings)
-    return "".join(
-        piece["choices"][0]["delta"].get("content", "") for piece in pieces(response.text)
-    )
-
-
-def without_time(data: Any) -> Any:
-    assert data.pop("created") > 1_600_000_000
-    return data
 
 
 @pytest.mark.requirement("NET-1e")
@@ -142,84 +79,13 @@ async def test_an_answer_holds_what_was_sent_and_the_final_text() -> None:
     }
 
 
-@pytest.mark.requirement("NET-1e")
-async def test_a_stream_begins_with_the_role_and_ends_with_usage_and_done() -> None:
-    result = AskResult("a1", "answered", "Sun, rain", usage=USED)
-    events = (STARTED, turn(), said("Sun, "), said("rain"))
-    response = await post(
-        playing(result, *events), {**STREAM, "stream_options": {"include_usage": True}}
-    )
-    assert response.headers["content-type"] == "text/event-stream"
-
-    def piece(delta: dict[str, str], reason: str | None = None) -> dict[str, Any]:
-        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason}
-        return {**head, "choices": [choice], "usage": None}
-
-    head = {"id": "a1", "object": "chat.completion.chunk", "model": "fast"}
-    extension = {**PLAIN, "outcome": "answered", "text": "Sun, rain", "ignored": []}
-    assert [without_time(data) for data in pieces(response.text)] == [
-        piece({"role": "assistant", "content": "Sun, "}),
-        piece({"content": "rain"}),
-        {**piece({}, "stop"), "session_runtime": extension},
-        {**head, "choices": [], "usage": USAGE},
-    ]
-
-
-async def test_usage_is_streamed_only_to_those_who_want_it() -> None:
-    response = await post(playing(AskResult("a1", "answered", "x"), STARTED), STREAM)
-    assert [set(data) & {"usage"} for data in pieces(response.text)] == [set(), set()]
-
-
-@pytest.mark.parametrize(
-    ("events", "text", "content"),
-    [
-        ((turn(), sent("One."), turn(step=2), said("Two.")), "Two.", "One.\n\nTwo."),
-        ((turn(), said("Let me look."), TOOL, turn(step=2), said("4")), "4", "Let me look.\n\n4"),
-        ((turn(), said("Bye.")), "Bye.", "Bye."),
-        ((turn(), said("May I?"), sent("Wait.")), "May I?", "May I?\n\nWait."),
-        ((turn(), said("Sun "), turn(2), said("Sun and")), "Sun and rain", "Sun and rain"),
-        ((turn(), said("Snow"), turn(2), said("Sun")), "Sun", "Snow\n\nSun"),
-        ((turn(), turn(2), said("Sun")), "Sun", "Sun"),
-        ((turn(), said("Look."), turn(step=2), said("Half")), "Look.", "Look.\n\nHalf"),
-        ((), "", ""),
-        ((), "Only at the end.", "Only at the end."),
-    ],
-    ids=[
-        *("messages", "beside calls", "all streamed", "text before a message", "asked again"),
-        *("begun otherwise", "nothing said yet", "cut off", "nothing", "unstreamed"),
-    ],
-)
-async def test_a_stream_tells_text_while_it_is_written_and_nothing_twice(
-    events: Sequence[AskEvent], text: str, content: str
-) -> None:
-    assert await streamed(playing(AskResult("a1", "answered", text), STARTED, *events)) == content
-
-
-async def test_prose_that_may_be_sent_back_to_the_model_is_not_streamed_before_it_is_final() -> (
-    None
-):
-    events = (turn(), said("I think"), turn(step=2), sent("4"), said("Bye"))
-    ask = playing(AskResult("a1", "ended", "Bye", ("4",)), STARTED, *events)
-    assert await streamed(ask, ask={"require_end": True}) == "4\n\nBye"
-
-
-@pytest.mark.requirement("ASK-1")
-async def test_a_slow_reader_of_a_stream_gets_the_whole_text_all_the_same() -> None:
-    words = [f"{number} " for number in range(5_000)]
-
-    async def flood(request: AskRequest, emit: Emit) -> AskResult:
-        for event in (STARTED, turn(), *map(said, words)):
-            emit(event)
-        return finish(AskResult("a1", "answered", "".join(words)), emit)
-
-    assert await streamed(flood) == "".join(words)
-
-
 @pytest.mark.parametrize("body", [BODY, STREAM], ids=["whole", "stream"])
 @pytest.mark.parametrize(
     ("result", "content", "reason"),
     [
         (AskResult("a1", "ended", "", ("Hi.",)), "Hi.", "stop"),
+        (AskResult("a1", "answered", "Sun an", cut_off="length"), "Sun an", "length"),
+        (AskResult("a1", "answered", "", cut_off="content_filter"), "", "content_filter"),
         (
             AskResult("a1", "limit", "So far", error=ErrorInfo("limit.steps", "x")),
             "So far",
@@ -232,7 +98,7 @@ async def test_a_slow_reader_of_a_stream_gets_the_whole_text_all_the_same() -> N
             "stop",
         ),
     ],
-    ids=["ended", "limit", "waits"],
+    ids=["ended", "cut off", "filtered", "limit", "waits"],
 )
 @pytest.mark.requirement("NET-1e")
 async def test_how_an_ask_ended_is_its_finish_reason(
@@ -307,37 +173,6 @@ async def test_what_may_have_run_is_not_to_be_sent_again_by_a_client_of_its_own_
     error = ErrorInfo("model.unavailable", "gone", True, 5.0)
     response = await post(playing(AskResult("a1", "failed", error=error), STARTED, TOOL))
     assert (response.status_code, response.headers["x-should-retry"]) == (503, "false")
-
-
-async def test_a_stream_that_fails_in_the_middle_ends_with_the_error_and_is_not_done() -> None:
-    error = ErrorInfo("model.connection_lost", "gone", True)
-    ask = playing(AskResult("a1", "failed", error=error), STARTED, turn(), said("Sun"))
-    response = await post(ask, STREAM)
-    first, last, rest = response.text.split("\n\n")
-    assert json.loads(first.removeprefix("data: "))["choices"][0]["delta"]["content"] == "Sun"
-    assert json.loads(last.removeprefix("data: "))["error"]["code"] == "model.connection_lost"
-    assert rest == ""
-
-
-async def test_a_silent_stream_is_kept_alive_by_comment_lines() -> None:
-    go_on = asyncio.Event()
-
-    async def ask(request: AskRequest, emit: Emit) -> AskResult:
-        emit(STARTED)
-        await go_on.wait()
-        return finish(AskResult("a1", "answered", "x"), emit)
-
-    limits = HttpLimits(max_body_bytes=1_000, ping_s=0.01)
-    async with (
-        serving(StubDoor(ask), limits) as served,
-        served.client.stream("POST", PATH, json=STREAM) as response,
-    ):
-        lines = response.aiter_lines()
-        begun = [await anext(lines) for _ in range(4)]
-        go_on.set()
-        rest = [line async for line in lines if line and line != ": ping"]
-    assert begun == [": ping", "", ": ping", ""]
-    assert len(rest) == 3
 
 
 @pytest.mark.parametrize("body", [BODY, STREAM], ids=["whole", "stream"])

@@ -13,7 +13,7 @@ DONE: Final = b"data: [DONE]\n\n"
 BREAK: Final = "\n\n"
 """Stands between the messages that were sent, and before the final text."""
 
-FinishReason = Literal["stop", "length"]
+FinishReason = Literal["stop", "length", "content_filter"]
 
 _TOLD_ELSEWHERE: Final = ("new_messages", "usage")
 
@@ -82,8 +82,10 @@ def waiting(pending: Sequence[PendingCall]) -> str:
 
 
 def finish_reason(result: AskResult) -> FinishReason:
-    """Whether the model came to an end, or a limit ended it."""
-    return "length" if result.outcome == "limit" else "stop"
+    """Whether the model came to an end, or was cut off, by a limit of ours or by its service."""
+    if result.outcome == "limit":
+        return "length"
+    return result.cut_off or "stop"
 
 
 def extension(result: AskResult, wanted: Wanted) -> dict[str, Any]:

@@ -92,6 +92,7 @@ _SCHEMAS: Final[dict[str, Any]] = {
             "generation": {"type": "integer"},
             "error": ref("ErrorInfo"),
             "pending": {"type": "array", "items": ref("PendingCall")},
+            "cut_off": {"enum": ["length", "content_filter"]},
         },
     },
     "PendingCall": {

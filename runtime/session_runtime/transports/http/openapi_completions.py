@@ -60,7 +60,7 @@ _CHOICE: Final = _object(
     "finish_reason",
     index=WHOLE,
     message=_object("role", "content", role={"const": "assistant"}, content=TEXT),
-    finish_reason={"enum": ["stop", "length"]},
+    finish_reason={"enum": ["stop", "length", "content_filter"]},
 )
 _ERROR: Final = _object(
     *("message", "type", "param", "code", EXTENSION),
@@ -108,6 +108,7 @@ COMPLETION_SCHEMAS: Final[dict[str, Any]] = {
                     **dict.fromkeys(("steps", "generation"), WHOLE),
                     error=ref("ErrorInfo"),
                     pending={"type": "array", "items": ref("PendingCall")},
+                    cut_off={"enum": ["length", "content_filter"]},
                 ),
                 "description": "The result of the ask but for its transcript and usage",
             },
