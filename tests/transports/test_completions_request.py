@@ -3,7 +3,10 @@
 from typing import Any, get_type_hints
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from session_runtime.ask.request import check_request
 from session_runtime.errors import RequestError
 from session_runtime.transports.http.completions_request import (
     IGNORED,
@@ -209,3 +212,31 @@ def test_every_problem_is_named_at_once() -> None:
         ' messages[0].role: must be one of system, user, assistant, tool, not "x";'
         " identity.user: must be text, not 7"
     )
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(("role", "content", "type", "text", "user", "x")), inner)
+    ),
+    max_leaves=8,
+)
+MESSAGES = st.lists(
+    st.fixed_dictionaries(
+        {"role": st.sampled_from(("system", "developer", "user", "assistant", "tool")) | JSON},
+        optional={"content": st.text(max_size=3) | JSON, "tool_calls": JSON, "refusal": JSON},
+    ),
+    max_size=4,
+)
+FIELDS = st.dictionaries(st.sampled_from((*USED, *IGNORED, *REFUSED)), JSON, max_size=4)
+
+
+@given(FIELDS, MESSAGES | JSON)
+def test_any_json_is_a_request_or_is_refused(fields: dict[str, Any], messages: Any) -> None:
+    try:
+        asked = completion_from_json({**fields, "messages": messages}).asked
+    except RequestError:
+        return
+    check_request(asked)
+    assert [message.role for message in asked.messages].count("user")
