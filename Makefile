@@ -13,10 +13,10 @@ PIP_INSTALL := -m pip install --disable-pip-version-check -qq
 # Tests of the project as a whole; all other folders hold unit tests.
 WHOLE := $(wildcard tests/docs tests/shape tests/spec tests/system)
 
-.PHONY: help run check test soak bench docs lock clean
+.PHONY: help run check test soak bench bench-search docs lock clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
 
 run: $(VENV)/installed ## start the daemon with ./config.toml
 	@exec $(BIN)/session-runtime serve --config config.toml
@@ -37,6 +37,11 @@ soak: $(VENV)/installed $(SERVERS)/installed ## long and heavy tests
 bench: $(BENCH)/installed ## figures beside those of other libraries, as Markdown
 	@for script in $$(grep -l '^if __name__' tests/benchmarks/*.py); do \
 	  printf '\n## %s\n\n' $$(basename $$script .py); $(BENCH)/bin/python $$script || exit 1; \
+	done
+
+bench-search: $(BENCH)/installed ## how well and how fast tools are found, beside others, as Markdown
+	@for script in search_quality search_speed; do \
+	  printf '\n## %s\n\n' $$script; $(BENCH)/bin/python tests/benchmarks/$$script.py || exit 1; \
 	done
 
 docs: $(VENV)/installed ## write the generated pages anew

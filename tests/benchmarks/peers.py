@@ -1,9 +1,10 @@
-"""What other libraries offer for finding tools, each behind the same two calls; missing ones are named."""
+"""What others offer for finding tools, each behind the same calls; libraries that are missing are named."""
 
 import asyncio
 import importlib.util
 import logging
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -25,15 +26,15 @@ class Peer(Protocol):
 
 @dataclass(frozen=True)
 class PeerLibrary:
-    """A library by the name of its package, and how to give it a catalogue."""
+    """A library by the name of its package, and how to give it a catalogue; a rule needs no module."""
 
     package: str
-    module: str
+    module: str | None
     load: Callable[[Tools, int], Peer]
 
     @property
     def present(self) -> bool:
-        return importlib.util.find_spec(self.module) is not None
+        return self.module is None or importlib.util.find_spec(self.module) is not None
 
 
 def text_of(tool: dict[str, Any]) -> str:
@@ -156,10 +157,100 @@ class Bm25s:
         return [self._names[at] for at, score in pairs if score > 0]
 
 
+@dataclass(frozen=True)
+class Parts:
+    """What the points of one tool are given for."""
+
+    name: str
+    name_parts: frozenset[str]
+    parameters: str
+    descriptions: str
+
+
+class PointsByPart:
+    """A rule of points that chat bots with deferred tools use, built anew for every request.
+
+    Each word of the query brings 10 points if it is a part of the name, else 5 inside a part, else 3
+    inside the name; 3 more inside a parameter's name and 2 more inside a description. Words are cut at
+    blanks, dots, underscores and hyphens, names at changes of case too; ``+word`` must be found. Ties go
+    by name.
+    """
+
+    def __init__(self, tools: Tools, limit: int) -> None:
+        del limit
+        self._definitions = tools
+        self.open_request()
+
+    def open_request(self) -> None:
+        self._tools = [_parts(tool) for tool in self._definitions]
+
+    def first_turn(self) -> int:
+        return 0
+
+    def search(self, query: str, limit: int) -> list[str]:
+        words = query.lower().split()
+        terms = list(dict.fromkeys(term for word in words for term in _cut(word.lstrip("+"))))
+        needed = {term for word in words if word[0] == "+" for term in _cut(word[1:])}
+        scored = [
+            (-sum(_points(term, tool) for term in terms), tool.name)
+            for tool in self._tools
+            if all(_points(term, tool) for term in needed)
+        ]
+        return [name for points, name in sorted(scored)[:limit] if points]
+
+
+def _parts(tool: dict[str, Any]) -> Parts:
+    nodes = list(_schema_nodes(tool.get("parameters")))
+    names = [name for node in nodes for name in (_table(node, "properties"))]
+    descriptions = [str(node.get("description") or "") for node in nodes]
+    by_case = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", tool["name"])
+    return Parts(
+        tool["name"],
+        frozenset(part for word in by_case.lower().split() for part in _cut(word)),
+        "\n".join(names).lower(),
+        "\n".join([tool.get("description") or "", *descriptions]).lower(),
+    )
+
+
+def _points(term: str, tool: Parts) -> int:
+    if term in tool.name_parts:
+        points = 10
+    elif any(term in part for part in tool.name_parts):
+        points = 5
+    else:
+        points = 3 * (term in tool.name.lower())
+    return points + 3 * (term in tool.parameters) + 2 * (term in tool.descriptions)
+
+
+def _cut(word: str) -> list[str]:
+    return [part for part in re.split(r"[._-]", word) if part]
+
+
+def _table(node: dict[str, Any], key: str) -> dict[str, Any]:
+    value = node.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def _schema_nodes(node: Any) -> Iterator[dict[str, Any]]:
+    if not isinstance(node, dict):
+        return
+    yield node
+    inner = [
+        *_table(node, "properties").values(),
+        *_table(node, "$defs").values(),
+        node.get("items"),
+    ]
+    for key in ("anyOf", "oneOf", "allOf"):
+        inner += node.get(key) or ()
+    for child in inner:
+        yield from _schema_nodes(child)
+
+
 LIBRARIES = (
     PeerLibrary("pydantic-ai-slim", "pydantic_ai", PydanticAi),
     PeerLibrary("fastmcp", "fastmcp", FastMcp),
     PeerLibrary("bm25s", "bm25s", Bm25s),
+    PeerLibrary("points by part", None, PointsByPart),
 )
 
 

@@ -124,6 +124,47 @@ def test_a_search_gives_names_scores_and_parts_in_order(run: Run) -> None:
     assert [line.split()[1] for line in text.splitlines()] == [hit["name"] for hit in found]
 
 
+@pytest.mark.requirement("INT-5")
+def test_every_part_of_a_score_is_explained_and_they_add_up(run: Run, tmp_path: Path) -> None:
+    hints = {"search_hints": ["downpour"], "aliases": ["skylight"]}
+    schema = {
+        "type": "object",
+        "properties": {"town": {"type": "string", "description": "Harbour", "enum": ["Lyon"]}},
+    }
+    write_handler(tmp_path / "tools", "weather.forecast", parameters=schema, runtime=hints)
+    (tmp_path / "config.toml").write_text('[handlers]\npaths = ["tools"]\nbundled = false\n')
+    query = "weathr forecast skylight downpour does town harbour lyon"
+    whole, *parts = run("tools", "search", query, "--explain").out.splitlines()
+    figures = [line.split(None, 1) for line in parts]
+    assert whole.split()[1] == "weather.forecast"
+    assert sum(float(score) for score, _ in figures) == pytest.approx(
+        float(whole.split()[0]), abs=0.01
+    )
+    assert {reason for _, reason in figures} >= {
+        "weathr: a synonym or a correction of it",
+        "forecast: in its name",
+        "skylight: in its aliases",
+        "downpour: in its search_hints or examples",
+        "town: in the names of its parameters",
+        "harbour: in the descriptions of its parameters",
+        "lyon: in the values that its parameters allow",
+    }
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ("math.evaluate", "the query names it in full"),
+        ("mathEvaluate", "the query is another form of its name"),
+        ("evaluate math", "every word is in its name, group or aliases"),
+    ],
+)
+def test_how_sure_a_match_is_is_explained_in_words(run: Run, query: str, reason: str) -> None:
+    lines = run("tools", "search", query, "--explain", "--limit", "1").out.splitlines()
+    assert lines[0].split()[1] == "math.evaluate"
+    assert lines[1].split(None, 1)[1] == reason
+
+
 def test_a_search_without_a_hit_is_empty(run: Run) -> None:
     assert json.loads(run("tools", "search", "zzzz", "--json").out) == []
     done = run("tools", "search", "zzzz")

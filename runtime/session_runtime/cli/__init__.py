@@ -22,6 +22,7 @@ COMMANDS: Final = {
     "asks": "Show and end the asks that run in a daemon.",
     "audit": "Verify and show the record of tool calls.",
     "config": "Check, show, explain and edit the configuration; go back to an earlier one.",
+    "eval": "Measure how well tool search finds the right tools.",
     "keys": "Make, list and remove the keys that let callers in.",
     "mcp": "Offer the tools to the MCP client that starts this.",
     "revoke": "Take tools away from a running daemon at once, and give them back.",

@@ -5,7 +5,7 @@ How a new one is written is decided in ``new_tool``.
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -26,6 +26,22 @@ from session_runtime.types import Identity
 from session_runtime.wire import printable, to_bytes
 
 Tool = Mapping[str, Any]
+
+_LAYERS: Final = {
+    1: "every word is in its name, group or aliases",
+    2: "the query is another form of its name",
+    3: "the query names it in full",
+}
+_PLACES: Final = {
+    "name": "in its name",
+    "namespace": "in its group",
+    "aliases": "in its aliases",
+    "hints": "in its search_hints or examples",
+    "description": "in its description",
+    "parameters": "in the names of its parameters",
+    "parameter_descriptions": "in the descriptions of its parameters",
+    "enums": "in the values that its parameters allow",
+}
 
 
 @click.group(name="tools")
@@ -87,19 +103,37 @@ def show_tool(name: str, files: Files, as_json: bool, **identity: Any) -> None:
 @command.command("search")
 @click.argument("query")
 @click.option("--limit", type=click.IntRange(1), default=10, show_default=True)
+@click.option(
+    "--explain", is_flag=True, help="Show what each score is made of; --json always does."
+)
 @file_options
 @json_option
 @identity_options
-def search_tools(query: str, limit: int, files: Files, as_json: bool, **identity: Any) -> None:
-    """Find tools for QUERY as tool search does, best first, with what each word brought."""
+def search_tools(
+    query: str, limit: int, explain: bool, files: Files, as_json: bool, **identity: Any
+) -> None:
+    """Find tools for QUERY as tool search does, best first."""
     found = asyncio.run(_search(files, identity_of(**identity), query, limit))
     if as_json:
         print_json(found)
         return
     for hit in found:
-        click.echo(f"{hit['score']:7.3f}  {hit['name']}")
+        click.echo(printable(f"{hit['score']:7.3f}  {hit['name']}"))
+        for part in hit["parts"] if explain else ():
+            click.echo(printable(f"{part['score']:16.3f}  {_reason(part)}"))
     if not found:
         click.echo("nothing found", err=True)
+
+
+def _reason(part: Mapping[str, Any]) -> str:
+    """Say what brought a part of a score."""
+    match part:
+        case {"field": "layer", "score": layer}:
+            return _LAYERS[int(layer)]
+        case {"field": "similar", "word": word}:
+            return f"{word}: a synonym or a correction of it"
+        case _:
+            return f"{part['word']}: {_PLACES.get(part['field'], part['field'])}"
 
 
 def _source(tool: Tool) -> str:
@@ -166,7 +200,7 @@ async def _tool(name: str, files: Files, identity: Identity | None) -> Tool:
 
 async def _search(
     files: Files, identity: Identity | None, query: str, limit: int
-) -> list[dict[str, object]]:
+) -> list[dict[str, Any]]:
     async with opened(files) as runtime:
         index, policy = runtime.generation.index, runtime.generation.policy
         mask = index.full_mask if identity is None else policy.mask(identity)

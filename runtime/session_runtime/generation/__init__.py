@@ -5,6 +5,7 @@
 """
 
 from session_runtime.generation.builder import GenerationBuilder
+from session_runtime.generation.derive import field_weights, schema_tokens
 from session_runtime.generation.live import Generations, UsagePool
 from session_runtime.generation.state import Generation, Permitted, Profile
 
@@ -15,4 +16,6 @@ __all__ = [
     "Permitted",
     "Profile",
     "UsagePool",
+    "field_weights",
+    "schema_tokens",
 ]

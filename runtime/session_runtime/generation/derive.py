@@ -77,7 +77,7 @@ def _index(
     settings: Settings, catalog: Catalog, names: WireNames, before: Generation | None
 ) -> SearchIndex:
     """The index of ``before`` if it is about the same tools, else one that takes from it what it can."""
-    weights = _weights(settings)
+    weights = field_weights(settings)
     if before is None:
         return build_index(catalog.specs, names, weights)
     same_tools = catalog.specs == before.catalog.specs  # equal only if they are the same objects
@@ -85,7 +85,7 @@ def _index(
     if (
         same_tools
         and main.names.separator == names.separator
-        and _weights(before.settings) == weights
+        and field_weights(before.settings) == weights
     ):
         return before.index
     return build_index(catalog.specs, names, weights, before.index)
@@ -95,7 +95,8 @@ def _clashes(tools: Iterable[str], separator: str) -> tuple[str, ...]:
     return tuple(tool for tool in tools if meets_tool_search(tool, separator))
 
 
-def _weights(settings: Settings) -> FieldWeights:
+def field_weights(settings: Settings) -> FieldWeights:
+    """How much a match in each field counts, as configured."""
     weights = settings.search
     return FieldWeights(
         name=weights.name,
@@ -113,12 +114,12 @@ def _tokens(specs: Iterable[ToolSpec], before: Generation | None) -> dict[str, i
     known = {} if before is None else {spec.name: spec for spec in before.catalog.specs}
     counted = {} if before is None else before.schema_tokens
     return {
-        spec.name: counted[spec.name] if known.get(spec.name) is spec else _schema_tokens(spec)
+        spec.name: counted[spec.name] if known.get(spec.name) is spec else schema_tokens(spec)
         for spec in specs
     }
 
 
-def _schema_tokens(spec: ToolSpec) -> int:
+def schema_tokens(spec: ToolSpec) -> int:
     """Characters over four of what a request carries for a tool."""
     parameters = json.dumps(spec.parameters, ensure_ascii=False, separators=(",", ":"))
     description = described(spec, None if spec.deprecated is None else spec.deprecated.replacement)
