@@ -15,6 +15,7 @@ Role = Literal["system", "user", "assistant", "tool"]
 ToolStatus = Literal["ok", "error", "refused", "skipped"]
 Outcome = Literal["answered", "ended", "limit", "needs_confirmation", "cancelled", "failed"]
 AskState = Literal["queued", "starting", "model", "tools"]
+CutOff = Literal["length", "content_filter"]
 
 
 def nothing() -> JsonObject:
@@ -203,7 +204,8 @@ class AskResult:
 
     ``messages`` are the texts sent by ``send_message``, ``new_messages`` the transcript to append to
     the next request's history, ``loaded_tools`` what tool search loaded, in load order, ``pending`` what
-    ``needs_confirmation`` (RTE-9).
+    ``needs_confirmation`` (RTE-9). ``cut_off`` says why the last reply of the model ended before it was
+    complete, if it did: at its longest length, or by a filter of its service.
     """
 
     ask_id: str
@@ -217,6 +219,7 @@ class AskResult:
     generation: int = 0
     error: ErrorInfo | None = None
     pending: tuple[PendingCall, ...] = ()
+    cut_off: CutOff | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

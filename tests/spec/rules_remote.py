@@ -114,9 +114,18 @@ DOORS: tuple[Requirement, ...] = (
         "replica; where events are missing, the reader is told how many.",
     ),
     deferred(
-        "NET-1e",
-        "HTTP also offers chat completions and models in OpenAI's form; direct invocation of tools, "
+        "NET-1f",
+        "HTTP also offers direct invocation of tools, "
         "off by default, outside tool search and with typed outcomes; the console.",
+    ),
+    met(
+        "NET-1e",
+        "Clients of OpenAI's interface ask unchanged: `POST /v1/chat/completions`, whole and streamed, "
+        "with usage, and `GET /v1/models`, where profiles are the models and the default one comes first. "
+        "The daemon runs the tools; the content is what was sent to the person and the final text, and "
+        "what waits for consent is said in words. Who asks follows from the key, for whom from `user` "
+        "under `act_for`. A field that could not be ignored without a lie is refused, errors have "
+        "OpenAI's form with the right status, and a request whose tools have run is not to be repeated.",
     ),
     met(
         "NET-1d",

@@ -153,6 +153,12 @@ class Runtime:
             for spec in specs
         ]
 
+    def models(self) -> tuple[str, ...]:
+        """The model profiles by name, the default one first."""
+        generation = self.generation
+        others = sorted(name for name in generation.profiles if name != generation.default_profile)
+        return generation.default_profile, *others
+
     def keys(self) -> Keyring:
         """The keys that let callers in; without one, this machine alone may call (NET-2)."""
         return self.generation.keys

@@ -30,8 +30,10 @@ from session_runtime.types import (
 ALL: Final = "all"
 BY_OPERATOR: Final = "cancelled.operator"
 REPLACED: Final = "cancelled.replaced"
+GONE: Final = ErrorInfo("cancelled.caller", "the caller went away")
+"""Why an ask was cancelled that nobody told to end: the task that awaited it was cancelled."""
+
 _LEAST_S: Final = 0.001
-_GONE: Final = ErrorInfo("cancelled.caller", "the caller went away")
 _log = logging.getLogger(__name__)
 
 
@@ -110,7 +112,7 @@ class AskService:
             with self._generations.pin() as generation:
                 return await self._run(ask, generation, emitter)
         except asyncio.CancelledError:
-            _finish(emitter, AskResult(ask_id, "cancelled", error=_GONE))  # unless it has one
+            _finish(emitter, AskResult(ask_id, "cancelled", error=GONE))  # unless it has one
             raise
         finally:
             self._close(ask_id)
@@ -202,7 +204,7 @@ class AskService:
         )
         ask.run = run
         started = asyncio.get_running_loop().time()
-        ending = Ending("cancelled", "", _GONE)
+        ending = Ending("cancelled", "", GONE)
         try:
             ending = await _supervise(run, ask)
         finally:
@@ -228,7 +230,7 @@ async def _supervise(run: AskRun, running: _Open) -> Ending:
     if told is not None:
         raise told
     if task.cancelled():
-        return Ending("cancelled", "", running.told or _GONE)
+        return Ending("cancelled", "", running.told or GONE)
     return task.result()
 
 

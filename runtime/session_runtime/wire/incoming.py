@@ -51,6 +51,14 @@ def request_from_json(data: object) -> AskRequest:
     problems: list[str] = []
     fields = Fields(data, "", problems)
     fields.refuse_unknown(_REQUEST_FIELDS)
+    request = read_request(fields)
+    raise_if_any(problems)
+    return request
+
+
+def read_request(fields: Fields) -> AskRequest:
+    """Read the fields of an ask, which may have come in another form; problems are left in ``fields``."""
+    problems = fields.problems
     request = AskRequest(
         text=fields.text("text", blank=False),
         messages=fields.items("messages", _message_reader(problems)),
@@ -68,7 +76,6 @@ def request_from_json(data: object) -> AskRequest:
     fields.flag("detach")  # of how it is asked, which is the door's
     if not problems:
         _check_one_question(request, fields)
-    raise_if_any(problems)
     return request
 
 

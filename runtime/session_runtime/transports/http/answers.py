@@ -74,10 +74,13 @@ def error_answer(
     error: ErrorInfo, status: int, headers: Mapping[str, str] | None = None
 ) -> Response:
     """Answer ``{"error": {"code", "message", …}}``; says when to try again where that is known."""
-    more = dict(headers or {})
-    if error.retry_after_s is not None:
-        more["retry-after"] = str(max(1, math.ceil(error.retry_after_s)))
+    more = {**(headers or {}), **retry_header(error.retry_after_s)}
     return json_answer({"error": error_to_json(error)}, status, more)
+
+
+def retry_header(wait_s: float | None) -> dict[str, str]:
+    """The header that says when to try again, in whole seconds; none if that is not known."""
+    return {} if wait_s is None else {"retry-after": str(max(1, math.ceil(wait_s)))}
 
 
 def refusal(error: RequestError) -> Response:

@@ -15,20 +15,18 @@ from starlette.types import Receive
 from session_runtime.ask.emitter import discard
 from session_runtime.ask.kept_asks import KeptAsk
 from session_runtime.errors import RequestError
-from session_runtime.threads import aside
 from session_runtime.transports.follow import Follower
 from session_runtime.transports.http.accept import Form, choose_form
 from session_runtime.transports.http.answers import STOPPING, ask_answer, error_answer, json_answer
 from session_runtime.transports.http.attached import attached
-from session_runtime.transports.http.body import read_body
+from session_runtime.transports.http.body import parsed, read_body
 from session_runtime.transports.http.door import HttpDoor, HttpLimits
-from session_runtime.transports.http.events import EventStream
+from session_runtime.transports.http.events import AskForm, EventStream
 from session_runtime.transports.http.guard import Gate
 from session_runtime.transports.outbox import Outbox
 from session_runtime.types import AskRequest, AskResult
-from session_runtime.wire import detach_from_json, parse_json, request_from_json
+from session_runtime.wire import detach_from_json, request_from_json
 
-_LARGE_BYTES: Final = 64 * 1024
 _KEY: Final = re.compile(r"[\x21-\x7e]{1,255}")
 
 
@@ -57,11 +55,10 @@ class AskEndpoint:
         form = choose_form(",".join(request.headers.getlist("accept")))
         key = key_of(request)
         body = await read_body(request, self._limits.max_body_bytes, self._limits.body_timeout_s)
-        asked = await _read_request(body, form, key)
-        asked = replace(
-            asked, request=replace(asked.request, principal=self._gate.admit(request.scope))
-        )
-        return await self.answer(asked, request.receive)
+        asked, detach = await parsed(body, _request_and_detach)
+        asked = replace(asked, principal=self._gate.admit(request.scope))
+        digest = b"" if key is None else hashlib.sha256(body).digest()
+        return await self.answer(Asked(asked, form, detach, key, digest), request.receive)
 
     async def answer(self, asked: Asked, receive: Receive) -> Response | EventStream:
         """Run what is asked; one with a key or that is detached goes on without its client."""
@@ -77,13 +74,14 @@ class AskEndpoint:
     def follow(self, kept: KeptAsk, after: int = 0, *, refuses: bool = False) -> EventStream:
         """The events of an ask that is kept; a client that leaves does not disturb it."""
         source = Follower(kept.log, after)
-        return EventStream(source, kept.finished, self._stop, self._limits.ping_s, refuses=refuses)
+        form = AskForm(refuses=refuses)
+        return EventStream(source, kept.finished, self._stop, self._limits.ping_s, form)
 
     async def _attach(self, asked: Asked, receive: Receive) -> Response | EventStream:
         if asked.form == "events":
             outbox = Outbox()
             work = partial(self._door.ask, asked.request, outbox.emit)
-            return EventStream(outbox, work, self._stop, self._limits.ping_s)
+            return EventStream(outbox, work, self._stop, self._limits.ping_s, AskForm())
         return await self._wait(partial(self._door.ask, asked.request, discard), receive)
 
     async def _wait(
@@ -117,15 +115,5 @@ def _accepted(kept: KeptAsk) -> Response:
     return json_answer({"ask_id": kept.ask_id, "state": state}, 202, location)
 
 
-async def _read_request(body: bytes, form: Form, key: str | None) -> Asked:
-    """Read the request; a large one in a thread, so that it does not hold up other asks."""
-    if len(body) <= _LARGE_BYTES:
-        return _parse(body, form, key)
-    return await aside("read a request", partial(_parse, body, form, key))
-
-
-def _parse(body: bytes, form: Form, key: str | None) -> Asked:
-    data = parse_json(body)
-    request = request_from_json(data)
-    digest = b"" if key is None else hashlib.sha256(body).digest()
-    return Asked(request, form, detach_from_json(data), key, digest)
+def _request_and_detach(data: object) -> tuple[AskRequest, bool]:
+    return request_from_json(data), detach_from_json(data)

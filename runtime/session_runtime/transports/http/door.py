@@ -128,6 +128,9 @@ class HttpDoor(Protocol):
         Raises RequestError if it may not act for the identity.
         """
 
+    def models(self) -> Sequence[str]:
+        """Name the model profiles in force, the default one first."""
+
     def status(self) -> Mapping[str, Any]:
         """Tell the state of the runtime as a JSON object without secrets."""
 

@@ -13,7 +13,7 @@ from session_runtime.transports.outbox import Delivery
 from session_runtime.types import AskFinished, AskResult
 from session_runtime.wire import event_to_json, to_bytes
 
-_Item = Delivery | Literal["ping"]
+Item = Delivery | Literal["ping"]
 
 PING: Final = b": ping\n\n"
 _START: Final = {
@@ -37,11 +37,24 @@ class Source(Protocol):
         """End it after what is waiting."""
 
 
-class EventStream:
-    """An ASGI response with the events of ``source``; a client that leaves cancels ``work``.
+class StreamForm(Protocol):
+    """How the events of one ask look on the wire; its methods are called in the order of the events."""
 
-    The stream begins with the first event or ping. If ``refuses`` is set, an ask that is refused before
-    it began is answered with the status of the refusal instead of a stream.
+    def instead_of(self, item: Item) -> Response | None:
+        """What to answer instead of a stream, asked as long as nothing of it was sent."""
+
+    def written(self, item: Item) -> bytes:
+        """What to send for an event, or while there is none; nothing if nobody is to know of it."""
+
+    def stopped(self) -> Response | None:
+        """What to answer if all is over and nothing was sent; None for a stream without events."""
+
+
+class EventStream:
+    """An ASGI response with the events of ``source`` in ``form``; a client that leaves cancels ``work``.
+
+    The stream begins with the first event that is written, or ping; until then the form may have
+    something else answered instead of it.
     """
 
     def __init__(
@@ -50,14 +63,13 @@ class EventStream:
         work: Callable[[], Coroutine[Any, Any, AskResult]],
         stop: asyncio.Event,
         ping_s: float,
-        *,
-        refuses: bool = True,
+        form: StreamForm,
     ) -> None:
         self._source = source
         self._work = work
         self._stop = stop
         self._ping_s = ping_s
-        self._refuses = refuses
+        self._form = form
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Work and send the events; raises what the work raises, which is never expected."""
@@ -74,16 +86,22 @@ class EventStream:
 
     async def _stream(self, send: Send) -> Response | None:
         """Send everything but the end; or return what to answer instead of a stream."""
-        item = await self._next()
-        if self._refuses and (answer := _refusal(item)):
+        has_begun = False
+        while (item := await self._next()) is not None:
+            if not has_begun and (answer := self._form.instead_of(item)):
+                return answer
+            if data := self._form.written(item):
+                if not has_begun:
+                    await send(_START)
+                has_begun = True
+                await send({"type": "http.response.body", "body": data, "more_body": True})
+        if not has_begun and (answer := self._form.stopped()):
             return answer
-        await send(_START)
-        while item is not None:
-            await send({"type": "http.response.body", "body": _chunk(item), "more_body": True})
-            item = await self._next()
+        if not has_begun:
+            await send(_START)
         return None
 
-    async def _next(self) -> _Item | None:
+    async def _next(self) -> Item | None:
         try:
             async with asyncio.timeout(self._ping_s):
                 return await self._source.take()
@@ -91,16 +109,29 @@ class EventStream:
             return "ping"
 
 
-def _refusal(item: _Item | None) -> Response | None:
-    if item is None:
-        return error_answer(STOPPING, 503)
-    if isinstance(item, Delivery) and isinstance(item.event, AskFinished):
-        return refused(item.event.result)
-    return None
+class AskForm:
+    """One frame per event, named by its type (INT-3).
 
+    If ``refuses`` is set, an ask that is refused before it began is answered with the status of the
+    refusal instead of a stream.
+    """
 
-def _chunk(item: _Item) -> bytes:
-    if item == "ping":
-        return PING
-    data = to_bytes(event_to_json(item.event, item.lost))
-    return b"event: %s\ndata: %s\n\n" % (item.event.type.encode(), data)
+    def __init__(self, *, refuses: bool = True) -> None:
+        self._refuses = refuses
+
+    def instead_of(self, item: Item) -> Response | None:
+        """Answer an ask that was refused before it began."""
+        if self._refuses and item != "ping" and isinstance(item.event, AskFinished):
+            return refused(item.event.result)
+        return None
+
+    def written(self, item: Item) -> bytes:
+        """Write any event."""
+        if item == "ping":
+            return PING
+        data = to_bytes(event_to_json(item.event, item.lost))
+        return b"event: %s\ndata: %s\n\n" % (item.event.type.encode(), data)
+
+    def stopped(self) -> Response | None:
+        """Answer for an ask of which there was nothing."""
+        return error_answer(STOPPING, 503) if self._refuses else None

@@ -4,6 +4,10 @@ from typing import Any, Final
 
 from session_runtime.transports.http.guard import OPEN
 from session_runtime.transports.http.openapi_asks import ASK_PATHS, ASK_SCHEMAS
+from session_runtime.transports.http.openapi_completions import (
+    COMPLETION_PATHS,
+    COMPLETION_SCHEMAS,
+)
 from session_runtime.transports.http.openapi_config import CONFIG_PATHS, CONFIG_SCHEMAS
 from session_runtime.transports.http.openapi_parts import (
     ANY_OBJECT,
@@ -86,6 +90,7 @@ _SCHEMAS: Final[dict[str, Any]] = {
             "generation": {"type": "integer"},
             "error": ref("ErrorInfo"),
             "pending": {"type": "array", "items": ref("PendingCall")},
+            "cut_off": {"enum": ["length", "content_filter"]},
         },
     },
     "PendingCall": {
@@ -223,6 +228,7 @@ def _guarded(path: str, operations: dict[str, Any]) -> dict[str, Any]:
 
 
 _PATHS: Final[dict[str, dict[str, Any]]] = {
+    **COMPLETION_PATHS,
     "/v1/tools": {"get": _TOOLS},
     "/v1/status": {"get": _page("State of the runtime")},
     "/v1/revocations": {"get": _REVOCATIONS, "post": _REVOKE},
@@ -243,6 +249,6 @@ OPENAPI: Final[dict[str, Any]] = {
     "paths": {path: _guarded(path, operations) for path, operations in _PATHS.items()},
     "components": {
         "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
-        "schemas": {**_SCHEMAS, **ASK_SCHEMAS, **CONFIG_SCHEMAS},
+        "schemas": {**_SCHEMAS, **ASK_SCHEMAS, **COMPLETION_SCHEMAS, **CONFIG_SCHEMAS},
     },
 }
