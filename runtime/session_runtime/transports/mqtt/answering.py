@@ -95,7 +95,7 @@ class Answering:
         try:
             return await self._first(message, asked, entry, desk)
         finally:
-            if entry.answer is None:
+            if not entry.ran:
                 self._window.forget(asked.who)
             entry.settled.set()
 

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from session_runtime.transports.mqtt.answering import Answering
 from session_runtime.transports.mqtt.backoff import Backoff
@@ -21,6 +21,8 @@ from session_runtime.transports.mqtt.state import MqttState
 from session_runtime.transports.mqtt.window import MemoryWindow, Window
 from session_runtime.wire import to_bytes
 from session_runtime.wire.mqtt import shared_filter, status_topic
+
+Phase = Literal["online", "draining", "offline"]
 
 TELL_S: Final = 5.0
 """How often it is looked whether the status has changed."""
@@ -65,16 +67,22 @@ class MqttEndpoint:
         self._answering = Answering(
             door,
             self._outlet,
-            window or MemoryWindow(door.settings().window_s, clock),
+            MemoryWindow(door.settings().window_s, clock) if window is None else window,
             state,
             replica,
         )
         self._tasks: set[asyncio.Task[None]] = set()
-        self._draining = asyncio.Event()
+        self._phase: Phase = "online"
+        self._turn = asyncio.Event()
+        self._gone = asyncio.Event()
 
     def drain(self) -> None:
         """Take no further requests; those at hand are answered (REL-8)."""
-        self._draining.set()
+        self._enter("draining")
+
+    def _enter(self, phase: Phase) -> None:
+        self._phase = phase
+        self._turn.set()
 
     async def serve(self, stop: asyncio.Event) -> None:
         """Take requests until ``stop`` is set, which is when all asks are over; then say goodbye."""
@@ -89,9 +97,10 @@ class MqttEndpoint:
     async def _say_goodbye(self) -> None:
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=GRACE_S)
-        with suppress(TimeoutError):
+        self._enter("offline")
+        with suppress(TimeoutError):  # without a connection, the will has told it
             async with asyncio.timeout(GRACE_S):
-                await self._outlet.publish(self._offline())
+                await self._gone.wait()
 
     async def _keep_connected(self) -> None:
         """Connect again and again; a fault of ours ends a connection, and never the other doors."""
@@ -119,8 +128,7 @@ class MqttEndpoint:
         self._outlet.open(link)
         parts: list[asyncio.Task[Any]] = [
             asyncio.create_task(self._read(link), name="mqtt requests"),
-            asyncio.create_task(self._tell(), name="mqtt status"),
-            asyncio.create_task(self._leave_when_draining(link), name="mqtt drain"),
+            asyncio.create_task(self._tell(link), name="mqtt status"),
             asyncio.create_task(self._outlet.broken.wait(), name="mqtt broken"),
         ]
         try:
@@ -151,38 +159,37 @@ class MqttEndpoint:
         if not task.cancelled() and task.exception() is not None:
             _log.error("a request could not be answered", exc_info=task.exception())
 
-    async def _tell(self) -> None:
-        """Publish how this replica is, whenever that has changed."""
+    async def _tell(self, link: Link) -> None:
+        """Publish how this replica is, whenever that has changed; when it leaves, in the right order."""
         told = None
         while True:
-            now = self._status("draining" if self._draining.is_set() else "online")
+            self._turn.clear()
+            phase = self._phase
+            if phase != "online":
+                await link.unsubscribe()
+            now = self._status(phase)
             if now != told:
-                await self._outlet.publish(now)
+                await link.publish(now)
                 told = now
-            await asyncio.sleep(self._tell_s)
-
-    async def _leave_when_draining(self, link: Link) -> None:
-        await self._draining.wait()
-        await link.unsubscribe()
-        await self._outlet.publish(self._status("draining"))
-        await asyncio.Event().wait()  # the connection is still needed for answers
+            if phase == "offline":
+                self._gone.set()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._tell_s):
+                    await self._turn.wait()
 
     def _terms(self) -> Terms:
         settings = self._door.settings()
         subscription = shared_filter(settings.prefix, settings.group)
         return Terms(
-            None if self._draining.is_set() else subscription,
+            subscription if self._phase == "online" else None,
             self._receive_maximum(),
-            self._offline(),
+            self._status("offline"),
         )
 
     def _receive_maximum(self) -> int:
         return min(65_535, self._door.most_asks() + SPARE)
 
-    def _offline(self) -> Outgoing:
-        return self._status("offline")
-
-    def _status(self, state: str) -> Outgoing:
+    def _status(self, state: Phase) -> Outgoing:
         about = {} if state == "offline" else self._door.presence()
         return Outgoing(
             status_topic(self._door.settings().prefix, self._replica),

@@ -2,10 +2,10 @@
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
-from session_runtime.types import NOTHING
+from session_runtime.types import nothing
 
 
 class LinkError(Exception):
@@ -26,7 +26,7 @@ class Incoming:
     reply: str | None = None
     correlation: bytes | None = None
     expiry_s: int | None = None
-    properties: Mapping[str, str] = NOTHING
+    properties: Mapping[str, str] = field(default_factory=nothing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Outgoing:
     retained: bool = False
     correlation: bytes | None = None
     expiry_s: int | None = None
-    properties: Mapping[str, str] = NOTHING
+    properties: Mapping[str, str] = field(default_factory=nothing)
 
 
 class Link(Protocol):

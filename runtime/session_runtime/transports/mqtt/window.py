@@ -29,12 +29,13 @@ class Answer:
 class Entry:
     """One ask: what was sent, and its answer; None before there is one, or once it is no longer kept.
 
-    ``settled`` is set when the answer was published, or could not be.
+    ``ran`` says that there was one, ``settled`` is set when the answer was published, or could not be.
     """
 
     digest: bytes
     at: float
     answer: Answer | None = None
+    ran: bool = False
     settled: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -95,7 +96,7 @@ class MemoryWindow:
 
     def finish(self, entry: Entry, answer: Answer) -> None:
         """See ``Window``."""
-        entry.answer = answer
+        entry.answer, entry.ran = answer, True
         self._answered[id(entry)] = entry
         self._bytes += len(answer.body)
         while self._bytes > self._most_bytes:
