@@ -19,7 +19,10 @@ EXAMPLES = {
     "files.roots.shared",
     "mcp.servers.files",
 }
-UNSET = {"ask.default_model", "ask.prompt_file", "audit.path", "trace.path"}
+MQTT = {
+    f"mqtt.{name}" for name in ("ca_file", "cert_file", "key_file", "username", "password", "id")
+}
+UNSET = {"ask.default_model", "ask.prompt_file", "audit.path", "trace.path", *MQTT}
 
 
 @pytest.mark.requirement("CFG-6")

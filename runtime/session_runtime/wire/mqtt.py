@@ -21,7 +21,7 @@ ATTEMPT: Final = "attempt"
 """User property of a request that was sent before, counting from 1; an answer to one has it too."""
 
 EVENTS: Final = "events"
-"""User property of a request: NONE keeps events back."""
+"""User property of a request: NONE keeps events back, STARTED all but the first one."""
 
 PRINCIPAL: Final = "principal"
 EXPIRES: Final = "expires"
@@ -30,6 +30,7 @@ SIGNATURE: Final = "signature"
 RESULT: Final = "result"
 ERROR: Final = "error"
 NONE: Final = "none"
+STARTED: Final = "started"
 
 _CONTEXT: Final = b"session-runtime mqtt ask 1"
 

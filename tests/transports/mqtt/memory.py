@@ -173,9 +173,8 @@ class Served:
 
     async def at_rest(self) -> None:
         """Wait until no message is in hand."""
-        async with asyncio.timeout(HANGS_S):
-            while self.state.in_hand:
-                await asyncio.sleep(0)
+        if self.endpoint._tasks:
+            await asyncio.wait(self.endpoint._tasks, timeout=HANGS_S)
 
     async def reconnected(self) -> None:
         """Cut the connection, and wait for the next."""

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from session_runtime.transports.mqtt.link import Incoming, Outgoing
-from session_runtime.types import AskRequest, AskResult, ErrorInfo
+from session_runtime.types import AskRequest, AskResult, AskStarted, ErrorInfo, TextDelta
 from tests.transports.mqtt.memory import (
     REPLY,
     Emit,
@@ -51,6 +51,20 @@ async def test_who_wants_no_events_gets_the_result_alone() -> None:
     async with served(StubDoor()) as door:
         sent = await door.send(asking(properties={"events": "none"}))
     assert [each.body for each in sent] == [RESULT]
+
+
+@pytest.mark.requirement("NET-6a")
+async def test_who_only_wants_to_know_that_it_began_gets_no_other_event() -> None:
+    async def ask(request: AskRequest, emit: Emit) -> AskResult:
+        emit(AskStarted(ask_id="a1", seq=1, generation=1, model="m"))
+        emit(TextDelta(ask_id="a1", seq=2, text="x"))
+        return finish(AskResult("a1", "answered"), emit, seq=3)
+
+    async with served(StubDoor(ask)) as door:
+        few = await door.send(asking(properties={"events": "started"}))
+        all_of_them = await door.send(asking(correlation=b"2"))
+    assert [kind_of(each) for each in few] == ["ask.started", "result"]
+    assert [kind_of(each) for each in all_of_them] == ["ask.started", "text.delta", "result"]
 
 
 @pytest.mark.requirement("NET-6c")

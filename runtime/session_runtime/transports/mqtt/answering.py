@@ -23,7 +23,7 @@ from session_runtime.transports.mqtt.request import (
 from session_runtime.transports.mqtt.state import MqttState, Outcome
 from session_runtime.transports.mqtt.window import Answer, Entry, Window
 from session_runtime.transports.outbox import Delivery, Outbox
-from session_runtime.types import AskFinished, AskRequest, AskResult, ErrorInfo
+from session_runtime.types import AskRequest, AskResult, ErrorInfo
 from session_runtime.wire import error_to_json, event_to_json, result_to_json, to_bytes
 from session_runtime.wire.mqtt import ATTEMPT, ERROR, KEPT, REPLICA, RESULT, SEQ, TYPE
 
@@ -125,7 +125,7 @@ class Answering:
         try:
             async for delivery in outbox:
                 seq = delivery.event.seq
-                if asked.events and not isinstance(delivery.event, AskFinished):
+                if asked.wants(delivery.event):
                     await desk.tell(delivery)
             return await asking, seq
         finally:

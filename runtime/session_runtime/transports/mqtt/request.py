@@ -13,7 +13,14 @@ from session_runtime.registry.keyring import Keyring
 from session_runtime.threads import aside
 from session_runtime.transports.mqtt.link import Incoming
 from session_runtime.transports.mqtt.window import Who
-from session_runtime.types import LOCAL, AskRequest, Principal
+from session_runtime.types import (
+    LOCAL,
+    AskEvent,
+    AskFinished,
+    AskRequest,
+    AskStarted,
+    Principal,
+)
 from session_runtime.wire import parse_json, request_from_json
 from session_runtime.wire.mqtt import (
     ATTEMPT,
@@ -24,6 +31,7 @@ from session_runtime.wire.mqtt import (
     NONE,
     PRINCIPAL,
     SIGNATURE,
+    STARTED,
     Envelope,
     reply_root,
     sign,
@@ -64,7 +72,17 @@ class Asked:
     who: Who
     digest: bytes
     principal: Principal
-    events: bool
+    events: str
+
+    def wants(self, event: AskEvent) -> bool:
+        """Whether an event is to be published; the last one never is, as the result follows."""
+        match event:
+            case AskFinished():
+                return False
+            case AskStarted():
+                return self.events != NONE
+            case _:
+                return self.events not in (NONE, STARTED)
 
 
 def unanswerable(message: Incoming, prefix: str) -> Unanswerable | None:
@@ -105,7 +123,7 @@ def admit(message: Incoming, rules: Rules) -> Asked:
         (principal.name, message.reply or "", message.correlation),
         hashlib.sha256(message.body).digest(),
         principal,
-        message.properties.get(EVENTS) != NONE,
+        message.properties.get(EVENTS, ""),
     )
 
 
