@@ -99,6 +99,7 @@ class MemoryBroker:
     async def __call__(self, terms: Terms) -> AsyncIterator[MemoryLink]:
         if self.refuses:
             self.refuses -= 1
+            self.changed.set()
             raise LinkError("refused")
         self.links.append(MemoryLink(terms, self))
         self.changed.set()

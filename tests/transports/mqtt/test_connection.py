@@ -96,7 +96,7 @@ async def test_the_daemon_can_be_stopped_while_there_is_no_broker() -> None:
     async with served(StubDoor(), broker) as door:
         broker.refuses = 10**9
         door.link.cut()
-        await asyncio.sleep(0)
+        await broker.until(lambda: broker.refuses < 10**9)
         door.stop.set()
         await asyncio.wait_for(door.serving, 30)
     assert door.serving.done()

@@ -95,10 +95,12 @@ class MqttEndpoint:
             await _ended(keeping, *self._tasks)
 
     async def _say_goodbye(self) -> None:
+        if not self._outlet.up:
+            return  # nothing can be said, and the will has told it
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=GRACE_S)
         self._enter("offline")
-        with suppress(TimeoutError):  # without a connection, the will has told it
+        with suppress(TimeoutError):
             async with asyncio.timeout(GRACE_S):
                 await self._gone.wait()
 

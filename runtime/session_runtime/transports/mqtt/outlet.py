@@ -13,6 +13,11 @@ class Outlet:
         self._up = asyncio.Event()
         self.broken = asyncio.Event()
 
+    @property
+    def up(self) -> bool:
+        """Whether there is a connection."""
+        return self._link is not None
+
     def open(self, link: Link) -> None:
         """Use a new connection."""
         self._link = link
