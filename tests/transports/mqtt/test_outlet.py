@@ -19,7 +19,9 @@ async def test_what_a_broken_connection_did_not_take_goes_by_the_next_one() -> N
     dead.dead = True
     outlet.open(dead)
     publishing = asyncio.create_task(outlet.publish(MESSAGE))
-    await outlet.broken.wait()
+    breaking = asyncio.create_task(outlet.broken.wait())
+    await asyncio.wait((publishing, breaking), return_when=asyncio.FIRST_COMPLETED)
+    assert not publishing.done()
     assert (outlet.up, broker.answers) == (False, [])
     outlet.open(MemoryLink(TERMS, broker))
     await publishing
