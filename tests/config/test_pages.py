@@ -19,12 +19,16 @@ EXAMPLES = {
     "files.roots.shared",
     "mcp.servers.files",
 }
+MQTT = {
+    f"mqtt.{name}" for name in ("ca_file", "cert_file", "key_file", "username", "password", "id")
+}
 UNSET = {
     "ask.default_model",
     "ask.prompt_file",
     "audit.path",
     "runtime.max_concurrent_asks_per_principal",
     "trace.path",
+    *MQTT,
 }
 
 

@@ -192,14 +192,34 @@ DOORS: tuple[Requirement, ...] = (
         "NET-5c",
         "Rates and tokens of a principal are limited, with 429 and Retry-After.",
     ),
-    deferred(
-        "NET-6",
-        "MQTT 5 carries requests on `<prefix>/ask` with response topics below `<prefix>/reply/`, "
-        "correlation data and events on the way back; a shared subscription spreads asks over "
-        "replicas, and a retained status with a last will shows version, digest and generation. "
-        "Retained requests are refused, a duplicate within the window gets the answer of the one "
-        "run, a broker's restart is survived, message expiry is the deadline, and being busy is "
-        "answered. With keys, a signed envelope that expires says who publishes.",
+    met(
+        "NET-6a",
+        "MQTT 5 carries requests on `<prefix>/ask` with a response topic below `<prefix>/reply/` and "
+        "correlation data. Events and then the result, or one error, are published there with the "
+        "same correlation data; user properties say what a message is.",
+    ),
+    met(
+        "NET-6b",
+        "A replica runs the same request of the same publisher once within its window: a duplicate "
+        "joins the running ask or gets the kept answer, which says so, as an answer to a repeated "
+        "request does. Other requests under the same correlation data are refused.",
+    ),
+    met(
+        "NET-6c",
+        "Retained requests are refused, and so is what cannot be answered. What is left of a "
+        "message's time is the deadline, being busy is answered, a message is acknowledged when it "
+        "was answered, and what is too large is told instead of sent.",
+    ),
+    met(
+        "NET-6d",
+        "A shared subscription spreads asks over replicas. Each has a retained status with version, "
+        "digest, generation and load, and a last will. It connects again after a broker was away, "
+        "answers over the next connection, and leaves its group before it drains.",
+    ),
+    met(
+        "NET-6e",
+        "With keys, a message is that of the principal whose signature it bears, over body, topics, "
+        "correlation data and an expiry that is near. Without, the broker has a loopback address.",
     ),
     met(
         "NET-7a",

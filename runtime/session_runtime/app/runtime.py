@@ -43,6 +43,7 @@ from session_runtime.trace.metrics import exposition
 from session_runtime.trace.record import AskRecord
 from session_runtime.trace.sink import TraceSink
 from session_runtime.transports.mcp.callers import Callers
+from session_runtime.transports.mqtt.state import MqttState
 from session_runtime.types import LOCAL, NOTHING, AskRequest, AskResult, Identity, Principal
 
 
@@ -78,6 +79,7 @@ class Runtime:
         self.servers = servers
         self.callers = callers
         self.kept = kept
+        self.mqtt = MqttState()
 
     @classmethod
     @asynccontextmanager
@@ -179,6 +181,7 @@ class Runtime:
             "trace_dropped": self._sink.dropped if self._sink is not None else 0,
             "approvals": self.approval.status(),
             "audit": None if self._audit is None else self._audit.status(),
+            "mqtt": self.mqtt.status(),
             "tools": len(catalog.specs),
             "servers": [
                 *(catalog.status(each) for each in catalog.servers() if not _is_remote(each)),
@@ -209,7 +212,8 @@ class Runtime:
             self._builder.generations, self.live, self.asks, ready, self._registry.lookups.counts()
         )
         recorded, approvals = of_audit(self._audit), self.approval.metrics()
-        return exposition(itertools.chain(families, recorded, approvals, self.callers.metrics()))
+        doors = (self.callers.metrics(), self.mqtt.metrics())
+        return exposition(itertools.chain(families, recorded, approvals, *doors))
 
     @property
     def watched(self) -> bool:
