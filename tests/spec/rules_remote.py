@@ -113,11 +113,6 @@ DOORS: tuple[Requirement, ...] = (
         "others they do not exist. What is kept is bounded in number, size and time, in memory and by "
         "replica; where events are missing, the reader is told how many.",
     ),
-    deferred(
-        "NET-1f",
-        "HTTP also offers direct invocation of tools, "
-        "off by default, outside tool search and with typed outcomes; the console.",
-    ),
     met(
         "NET-1e",
         "Clients of OpenAI's interface ask unchanged: `POST /v1/chat/completions`, whole and streamed, "
@@ -126,6 +121,11 @@ DOORS: tuple[Requirement, ...] = (
         "what waits for consent is said in words. Who asks follows from the key, for whom from `user` "
         "under `act_for`. A field that could not be ignored without a lie is refused, errors have "
         "OpenAI's form with the right status, and a request whose tools have run is not to be repeated.",
+    ),
+    deferred(
+        "NET-1f",
+        "HTTP also offers direct invocation of tools, off by default, outside tool search and with typed "
+        "outcomes; the console.",
     ),
     met(
         "NET-1d",

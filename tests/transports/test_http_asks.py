@@ -253,6 +253,49 @@ async def test_a_principal_with_too_many_asks_that_wait_is_told_when_to_come_bac
         assert [(await at.ended(each))["result"]["outcome"] for each in kept] == ["answered"] * 2
 
 
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+@pytest.mark.requirement("ASK-13")
+async def test_completions_take_the_same_turns_as_all_asks(stream: bool, tmp_path: Path) -> None:
+    config = "[runtime]\nmax_waiting_asks = 1\n"
+    body = {
+        "messages": [{"role": "user", "content": "hi"}],
+        "stream": stream,
+        "session_runtime": {"conversation": "c"},
+    }
+
+    async def complete(at: Here) -> httpx2.Response:
+        return await at.client.post("/v1/chat/completions", json=body, headers=bearer("ann"))
+
+    async with here(tmp_path, config, ("one", "two")) as at:
+        first = (await at.ask({**DETACHED, "conversation": "c"})).json()["ask_id"]
+        await at.upstream.received(1)
+        asking = [asyncio.create_task(complete(at)) for _ in range(2)]
+        [told], [waits] = await asyncio.wait(asking, return_when=asyncio.FIRST_COMPLETED)
+        refused = told.result()
+        assert code(refused) == (429, "busy.queue")
+        assert refused.headers["x-should-retry"] == "true"
+        at.go_on.set()
+        assert (await at.ended(first))["result"]["text"] == "one"
+        assert "two" in (await waits).text
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+async def test_a_completion_that_its_caller_ended_is_not_to_be_asked_again(
+    stream: bool, tmp_path: Path
+) -> None:
+    body = {"messages": [{"role": "user", "content": "hi"}], "stream": stream}
+    async with here(tmp_path) as at:
+        asking = asyncio.create_task(
+            at.client.post("/v1/chat/completions", json=body, headers=bearer("ann"))
+        )
+        await at.upstream.received(1)
+        [running] = at.runtime.running.list()
+        await at.client.delete(f"/v1/asks/{running.ask_id}", headers=bearer("ann"))
+        answer = await asking
+    assert code(answer) == (409, "cancelled.caller")
+    assert answer.headers["x-should-retry"] == "false"
+
+
 async def test_a_restart_forgets_every_ask(tmp_path: Path) -> None:
     async with here(tmp_path) as at:
         at.go_on.set()

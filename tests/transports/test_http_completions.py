@@ -132,7 +132,10 @@ FAILURES = [
         *("model.context_too_long", False, None, 400),
         *("invalid_request_error", "context_length_exceeded"),
     ),
+    ("busy.queue", True, 1.0, 429, "rate_limit_error", "busy.queue"),
     ("cancelled.operator", False, None, 503, "server_error", "cancelled.operator"),
+    ("cancelled.caller", False, None, 409, "invalid_request_error", "cancelled.caller"),
+    ("cancelled.replaced", False, None, 409, "invalid_request_error", "cancelled.replaced"),
     ("internal", False, None, 500, "server_error", "internal"),
 ]
 

@@ -68,13 +68,16 @@ class RuntimeDoor:
             "digest": generation.digest,
             "generation": generation.number,
             "asks": self._runtime.asks,
-            "most_asks": self.most_asks(),
+            "most_asks": generation.settings.runtime.max_concurrent_asks,
             "receipt": None if last is None else {"id": last.id, "verdict": last.verdict},
         }
 
-    def most_asks(self) -> int:
-        """See ``MqttDoor``."""
-        return self._runtime.generation.settings.runtime.max_concurrent_asks
+    def most_at_hand(self) -> int:
+        """See ``MqttDoor``: each principal has a queue of its own."""
+        settings = self._runtime.generation.settings
+        principals = max(1, len(settings.mqtt.signers))
+        bounds = settings.runtime
+        return bounds.max_concurrent_asks + principals * bounds.max_waiting_asks
 
 
 def open_mqtt(runtime: Runtime) -> MqttServing:

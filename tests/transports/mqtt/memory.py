@@ -141,7 +141,7 @@ class StubDoor:
     def presence(self) -> Mapping[str, Any]:
         return self.told
 
-    def most_asks(self) -> int:
+    def most_at_hand(self) -> int:
         return 4
 
 

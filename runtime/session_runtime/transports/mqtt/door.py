@@ -25,5 +25,5 @@ class MqttDoor(Protocol):
     def presence(self) -> Mapping[str, Any]:
         """What a fleet is told of this replica, as a JSON object without secrets; cheap."""
 
-    def most_asks(self) -> int:
-        """How many asks may run at once."""
+    def most_at_hand(self) -> int:
+        """How many asks may run or wait for their turn at once."""

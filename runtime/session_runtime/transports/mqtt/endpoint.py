@@ -189,7 +189,7 @@ class MqttEndpoint:
         )
 
     def _receive_maximum(self) -> int:
-        return min(65_535, self._door.most_asks() + SPARE)
+        return min(65_535, self._door.most_at_hand() + SPARE)
 
     def _status(self, state: Phase) -> Outgoing:
         about = {} if state == "offline" else self._door.presence()
