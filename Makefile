@@ -31,7 +31,7 @@ check: $(VENV)/installed ## format, lint, types, imports, unit tests
 test: check ## everything that needs no outside program
 	@$(BIN)/pytest $(WHOLE)
 
-soak: $(VENV)/installed $(SERVERS)/installed ## long and heavy tests
+soak: $(VENV)/installed $(SERVERS)/installed .soak/broker ## long and heavy tests
 	@$(BIN)/pytest -m soak
 
 bench: $(BENCH)/installed ## figures beside those of other libraries, as Markdown
@@ -70,7 +70,7 @@ $(VENV)/installed: $(VENV)/locked pyproject.toml
 	@$(BIN)/python $(PIP_INSTALL) --no-index --no-build-isolation --no-deps -e .
 	@touch $@
 
-# Servers of tools that others have published, each with what it needs apart from everything else.
+# Servers of tools, and clients, that others have published, apart from everything else.
 $(SERVERS)/installed: $(PUBLISHED)/requirements.txt $(PUBLISHED)/package.json
 	@echo "setting up $(SERVERS) ..."
 	@$(PY) -m venv --clear $(SERVERS)
@@ -78,7 +78,15 @@ $(SERVERS)/installed: $(PUBLISHED)/requirements.txt $(PUBLISHED)/package.json
 	@cp $(PUBLISHED)/package.json $(SERVERS)/
 	@NODE_EXTRA_CA_CERTS=$${NODE_EXTRA_CA_CERTS:-$${SSL_CERT_FILE:-}} npm install --prefix $(SERVERS) \
 	  --no-package-lock --no-audit --no-fund --silent --fetch-retries 1 --fetch-timeout 30000 \
-	  || echo "the JavaScript server cannot be installed here: its test is skipped"
+	  || echo "the JavaScript server and client cannot be installed here: their tests are skipped"
+	@touch $@
+
+# The MQTT broker of the tests; it is started by them, on a port of their own.
+.soak/broker:
+	@mkdir -p .soak
+	@PATH="$$PATH:/usr/sbin" command -v mosquitto >/dev/null \
+	  || (apt-get update -qq && apt-get install -y -qq --no-install-recommends mosquitto) >/dev/null 2>&1 \
+	  || echo "mosquitto cannot be installed here: tests that need a broker are skipped"
 	@touch $@
 
 $(BENCH)/installed: $(BENCH_PEERS) pyproject.toml

@@ -14,7 +14,8 @@ NOTHING: JsonObject = MappingProxyType({})
 Role = Literal["system", "user", "assistant", "tool"]
 ToolStatus = Literal["ok", "error", "refused", "skipped"]
 Outcome = Literal["answered", "ended", "limit", "needs_confirmation", "cancelled", "failed"]
-AskState = Literal["starting", "model", "tools"]
+AskState = Literal["queued", "starting", "model", "tools"]
+CutOff = Literal["length", "content_filter"]
 
 
 def nothing() -> JsonObject:
@@ -41,13 +42,15 @@ class Principal:
 
     ``identity`` is what it is by itself, and with that the most it may do, whomever it acts for; None
     sets no such bound. A bounded one acts for the users that ``act_for`` contains. ``admin`` is for what
-    concerns the daemon instead of an ask.
+    concerns the daemon instead of an ask. ``max_concurrent_asks`` is how many of its asks may run at once,
+    None for what the configuration says of everybody.
     """
 
     name: str
     identity: Identity | None = None
     act_for: Container[str] = ()
     admin: bool = False
+    max_concurrent_asks: int | None = None
 
 
 LOCAL: Final = Principal("local", admin=True)
@@ -201,7 +204,8 @@ class AskResult:
 
     ``messages`` are the texts sent by ``send_message``, ``new_messages`` the transcript to append to
     the next request's history, ``loaded_tools`` what tool search loaded, in load order, ``pending`` what
-    ``needs_confirmation`` (RTE-9).
+    ``needs_confirmation`` (RTE-9). ``cut_off`` says why the last reply of the model ended before it was
+    complete, if it did: at its longest length, or by a filter of its service.
     """
 
     ask_id: str
@@ -215,6 +219,7 @@ class AskResult:
     generation: int = 0
     error: ErrorInfo | None = None
     pending: tuple[PendingCall, ...] = ()
+    cut_off: CutOff | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,8 +227,9 @@ class RunningAsk:
     """An ask that has not ended, as operators see it (REL-9).
 
     ``started`` is in seconds since 1970. ``model`` is the profile that answers now; ``steps`` and
-    ``tool_calls`` were begun so far. ``state`` is what it waits for: before the first turn it is
-    ``starting``, which includes prefetch. ``cancelling`` says that it was told to end.
+    ``tool_calls`` were begun so far. ``state`` is what it waits for: ``queued`` for its turn to run, before
+    the first turn of the model ``starting``, which includes prefetch. ``cancelling`` says that it was told to
+    end.
     """
 
     ask_id: str

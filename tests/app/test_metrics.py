@@ -82,5 +82,12 @@ async def test_labels_are_few_and_none_comes_from_a_caller(tmp_path: Path) -> No
     async with opened(tmp_path, "# none\n", watch=False) as runtime:
         text = runtime.metrics()
     labels = re.findall(r'(\w+)="([^"]*)"', text)
-    assert {name for name, _ in labels} == {"version", "trigger", "verdict", "found", "status"}
-    assert len(labels) == 1 + 2 * 8 * 4 + 3 + 4
+    assert {name for name, _ in labels} == {
+        "version",
+        "trigger",
+        "verdict",
+        "found",
+        "status",
+        "outcome",
+    }
+    assert len(labels) == 1 + 2 * 8 * 4 + 3 + 4 + 7

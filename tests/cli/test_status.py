@@ -10,6 +10,8 @@ import pytest
 
 from session_runtime import __version__
 from session_runtime.cli import exits
+from session_runtime.cli.status import mqtt_line
+from session_runtime.transports.mqtt.state import MqttState
 from tests.cli.conftest import Done, Run
 from tests.control_daemon import Daemon, control_daemon
 from tests.support import tool_folder, write_handler
@@ -52,6 +54,19 @@ def test_the_status_tells_what_is_in_force_and_what_to_know(
         r"tool bad is left out: .*config\.json.*",
     ):
         assert re.search(f"^{line}$", told, re.MULTILINE), (line, told)
+
+
+def test_the_mqtt_door_is_told_of_if_there_is_one() -> None:
+    state = MqttState()
+    assert list(mqtt_line(state.status())) == []
+    state.serves_as("r1")
+    state.disconnected("refused")
+    [without] = mqtt_line(state.status())
+    state.connected()
+    state.count("answered")
+    [connected] = mqtt_line(state.status())
+    assert without == "mqtt: not connected (refused) as r1, 0 in hand, 0 answered"
+    assert re.fullmatch(r"mqtt: connected for \d+ s as r1, 0 in hand, 1 answered", connected)
 
 
 @pytest.mark.requirement("INT-4")

@@ -76,7 +76,7 @@ roles = ["guest"]
             "2: ask.tool_search_enabled: unknown key (given: true);"
             " did you mean skills.tool_search_enabled?",
         ),
-        ("[mqtt]\nx = 1", "1: mqtt: unknown section (given: a table)"),
+        ("[amqp]\nx = 1", "1: amqp: unknown section (given: a table)"),
         (
             "[skils]\ntool_search_enabled = true",
             "1: skils: unknown section (given: a table); did you mean skills?",
@@ -98,7 +98,7 @@ roles = ["guest"]
             "[trace]\nmax = {bytes = 3}",
             "2: trace.max: unknown key (given: a table); did you mean max_bytes?",
         ),
-        ("_env_file = 3", "1: _env_file: unknown section (given: 3)"),
+        ("_env = 3", "1: _env: unknown section (given: 3)"),
         ("[log]\nlevl = 'debug'", '2: log.levl: unknown key (given: "debug"); did you mean level?'),
         (
             "[easter_egg]\nmode = 1",

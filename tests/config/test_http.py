@@ -28,6 +28,7 @@ def test_a_key_has_a_hash_and_what_its_owner_is(read: Reader) -> None:
         "act_for": ("tg-*",),
         "channel": "tg",
         "group": "g",
+        "max_concurrent_asks": None,
     }
     assert read(BOT).settings.http.keys["bot"].model_dump() == {
         "hash": HASH,
@@ -35,6 +36,7 @@ def test_a_key_has_a_hash_and_what_its_owner_is(read: Reader) -> None:
         "act_for": (),
         "channel": None,
         "group": None,
+        "max_concurrent_asks": None,
     }
 
 

@@ -19,7 +19,17 @@ EXAMPLES = {
     "files.roots.shared",
     "mcp.servers.files",
 }
-UNSET = {"ask.default_model", "ask.prompt_file", "audit.path", "trace.path"}
+MQTT = {
+    f"mqtt.{name}" for name in ("ca_file", "cert_file", "key_file", "username", "password", "id")
+}
+UNSET = {
+    "ask.default_model",
+    "ask.prompt_file",
+    "audit.path",
+    "runtime.max_concurrent_asks_per_principal",
+    "trace.path",
+    *MQTT,
+}
 
 
 @pytest.mark.requirement("CFG-6")
@@ -53,6 +63,8 @@ def test_only_logging_doors_and_limits_of_the_daemon_act_at_once() -> None:
         "log.level",
         "log.format",
         "runtime.max_concurrent_asks",
+        "runtime.max_concurrent_asks_per_principal",
+        "runtime.max_waiting_asks",
         "runtime.drain_timeout_s",
     }
 

@@ -16,7 +16,7 @@ from tests.spec.emitted_codes import raised
 PAGE = Path(__file__).parents[2] / "docs" / "errors.md"
 DATA = Path(__file__).with_name("error_codes.toml")
 
-Place = Literal["ask", "tool", "prefetch", "http", "start", "command", "left out"]
+Place = Literal["ask", "mqtt", "tool", "prefetch", "http", "start", "command", "left out"]
 
 _HEAD = """\
 # Errors
@@ -28,6 +28,7 @@ message to find out what exactly was wrong.
   [transport](transports.md). An ask that began is answered with 200 over HTTP; the exit code is that of the
   command `ask`.
 - **HTTP**: `error.code` of the answer to any other request, and to one that did not become an ask.
+- **MQTT**: `error.code` of an answer of type `error`; codes of asks that did not begin come there too.
 - **call**: `error_code` of a call in the event `tool.finished` and in the
   [trace](transports.md#the-trace). The model gets words instead and goes on.
 - **prefetch**: the same under `failed` in the event `prefetch.finished`.
@@ -116,6 +117,8 @@ def _seen(code: Code) -> Iterator[str]:
                 yield _of_ask(code)
             case "http":
                 yield f"HTTP {_status(code)}"
+            case "mqtt":
+                yield "MQTT"
             case "tool":
                 yield "call"
             case "start":

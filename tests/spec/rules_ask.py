@@ -125,7 +125,7 @@ ASK: tuple[Requirement, ...] = (
         "If a profile takes fewer tools than would be sent, the ask fails with a type of its own "
         "and points to tool search. With tool search, no more are loaded than the profile takes.",
     ),
-    deferred(
+    met(
         "ASK-13",
         "Asks that name the same conversation wait for one another, replace one another or run "
         "side by side, as configured; waiting is the default. Users behind one principal share "

@@ -37,7 +37,8 @@ INTERFACES: tuple[Requirement, ...] = (
         "INT-2b",
         "A request may carry `confirmations` and `declined`, each a list of tokens, and a result "
         "that waits for consent says under `pending` what for: `token`, `tool`, `arguments`, "
-        "`call_id` and `expires_at`.",
+        "`call_id` and `expires_at`. A result whose last reply was cut off by the model's service says so "
+        "under `cut_off`.",
     ),
     met(
         "INT-3a",

@@ -104,11 +104,28 @@ DOORS: tuple[Requirement, ...] = (
         "HTTP offers `POST /v1/ask` (JSON, or server-sent events for those who accept them), `GET "
         "/v1/tools`, `GET /v1/status`, `/healthz`, `/readyz` and `/openapi.json`.",
     ),
-    deferred(
+    met(
         "NET-1b",
-        "HTTP also offers idempotency keys, detached asks with listing, events, confirmation and "
-        "cancelling; chat completions and models in OpenAI's form; direct invocation of tools, "
-        "off by default, outside tool search and with typed outcomes; the console.",
+        "HTTP also offers asks as resources: the same request with the same `Idempotency-Key` is one ask, "
+        "joined while it runs and answered with its result later; a detached one goes on without its client. "
+        "Both can be looked at, followed from any event on, ended, and continued where they wait for "
+        "consent, by the principal that made them and by admins (who give no consent for others); for all "
+        "others they do not exist. What is kept is bounded in number, size and time, in memory and by "
+        "replica; where events are missing, the reader is told how many.",
+    ),
+    met(
+        "NET-1e",
+        "Clients of OpenAI's interface ask unchanged: `POST /v1/chat/completions`, whole and streamed, "
+        "with usage, and `GET /v1/models`, where profiles are the models and the default one comes first. "
+        "The daemon runs the tools; the content is what was sent to the person and the final text, and "
+        "what waits for consent is said in words. Who asks follows from the key, for whom from `user` "
+        "under `act_for`. A field that could not be ignored without a lie is refused, errors have "
+        "OpenAI's form with the right status, and a request whose tools have run is not to be repeated.",
+    ),
+    deferred(
+        "NET-1f",
+        "HTTP also offers direct invocation of tools, off by default, outside tool search and with typed "
+        "outcomes; the console.",
     ),
     met(
         "NET-1d",
@@ -166,18 +183,43 @@ DOORS: tuple[Requirement, ...] = (
         "Bodies and headers are limited, and what is over capacity or comes while the daemon stops is "
         "answered by 503 with Retry-After.",
     ),
-    deferred(
+    met(
         "NET-5b",
-        "Rates and each user's share are limited, with 429 and Retry-After.",
+        "Asks of a principal that has as many as it may wait for their turn, in a queue that no one user can "
+        "fill; beyond that they are answered by 429 with Retry-After.",
     ),
     deferred(
-        "NET-6",
-        "MQTT 5 carries requests on `<prefix>/ask` with response topics below `<prefix>/reply/`, "
-        "correlation data and events on the way back; a shared subscription spreads asks over "
-        "replicas, and a retained status with a last will shows version, digest and generation. "
-        "Retained requests are refused, a duplicate within the window gets the answer of the one "
-        "run, a broker's restart is survived, message expiry is the deadline, and being busy is "
-        "answered. With keys, a signed envelope that expires says who publishes.",
+        "NET-5c",
+        "Rates and tokens of a principal are limited, with 429 and Retry-After.",
+    ),
+    met(
+        "NET-6a",
+        "MQTT 5 carries requests on `<prefix>/ask` with a response topic below `<prefix>/reply/` and "
+        "correlation data. Events and then the result, or one error, are published there with the "
+        "same correlation data; user properties say what a message is.",
+    ),
+    met(
+        "NET-6b",
+        "A replica runs the same request of the same publisher once within its window: a duplicate "
+        "joins the running ask or gets the kept answer, which says so, as an answer to a repeated "
+        "request does. Other requests under the same correlation data are refused.",
+    ),
+    met(
+        "NET-6c",
+        "Retained requests are refused, and so is what cannot be answered. What is left of a "
+        "message's time is the deadline, being busy is answered, a message is acknowledged when it "
+        "was answered, and what is too large is told instead of sent.",
+    ),
+    met(
+        "NET-6d",
+        "A shared subscription spreads asks over replicas. Each has a retained status with version, "
+        "digest, generation and load, and a last will. It connects again after a broker was away, "
+        "answers over the next connection, and leaves its group before it drains.",
+    ),
+    met(
+        "NET-6e",
+        "With keys, a message is that of the principal whose signature it bears, over body, topics, "
+        "correlation data and an expiry that is near. Without, the broker has a loopback address.",
     ),
     met(
         "NET-7a",

@@ -11,7 +11,9 @@ from typing import Any
 
 import httpx2
 
+from session_runtime.ask.kept_asks import KeptAsks
 from session_runtime.config.http import HttpKey
+from session_runtime.config.settings import Settings
 from session_runtime.errors import RequestError
 from session_runtime.registry.keyring import Keyring, hash_of, open_keyring
 from session_runtime.registry.revocations import Revocations
@@ -74,10 +76,12 @@ class StubDoor:
         self.principals: list[Principal] = []
         self.readiness = (True, "ready")
         self.running = NothingRuns()
+        self.kept = KeptAsks(lambda request, emit, ask_id: self.ask(request, emit))
         self.brake = FreeBrake()
         self.servers = StubServers()
         self.approval = StubApproval()
         self.absent: tuple[str, ...] = ()
+        self.live = StubLive()
 
     async def ask(self, request: AskRequest, emit: Emit) -> AskResult:
         self.principals.append(request.principal)
@@ -91,6 +95,9 @@ class StubDoor:
         self.principals.append(principal)
         return [{"name": "a.b"}]
 
+    def models(self) -> Sequence[str]:
+        return ("main", "a", "org/b")
+
     def status(self) -> Mapping[str, Any]:
         return {"state": "ready"}
 
@@ -102,6 +109,17 @@ class StubDoor:
 
     def missing(self) -> Sequence[str]:
         return self.absent
+
+
+class StubLive:
+    """A configuration of defaults, in force without a file."""
+
+    def __init__(self, **sections: Mapping[str, Any]) -> None:
+        self.settings = Settings.model_validate(sections)
+
+    @property
+    def snapshot(self) -> "StubLive":
+        return self
 
 
 class StubServers:
@@ -160,7 +178,7 @@ class NothingRuns:
     def list(self) -> tuple[RunningAsk, ...]:
         return ()
 
-    def cancel(self, ask_id: str, reason: str) -> int:
+    def cancel(self, ask_id: str, reason: str, code: str = "") -> int:
         return 0
 
 

@@ -101,7 +101,7 @@ async def test_wrong_paths_and_methods_are_answered_in_json(
 async def test_the_description_names_the_routes_that_exist() -> None:
     app = build_app(StubDoor(), LIMITS, asyncio.Event())
     real = {
-        (route.path, method.lower())
+        (route.path.replace(":path}", "}"), method.lower())
         for route in app.routes
         if isinstance(route, Route)
         for method in (route.methods or set()) - {"HEAD"}

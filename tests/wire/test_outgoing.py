@@ -91,6 +91,15 @@ def test_a_result_says_what_waits_for_consent_if_anything_does() -> None:
     assert "pending" not in result_to_json(AskResult("a1", "answered"))
 
 
+@pytest.mark.requirement("INT-2b")
+def test_a_result_says_if_the_last_reply_was_cut_off() -> None:
+    whole = result_to_json(AskResult("a1", "answered", "Sun an"))
+    assert result_to_json(AskResult("a1", "answered", "Sun an", cut_off="length")) == {
+        **whole,
+        "cut_off": "length",
+    }
+
+
 def test_a_known_wait_is_told() -> None:
     error = ErrorInfo("busy.capacity", "full", retryable=True, retry_after_s=2.5)
     assert result_to_json(AskResult("a", "failed", error=error))["error"] == {

@@ -19,6 +19,7 @@ from session_runtime.app.recorded import of_audit
 from session_runtime.app.servers import ListWatch, ServerControl
 from session_runtime.app.shared import SharedState
 from session_runtime.ask.emitter import Emit, discard
+from session_runtime.ask.kept_asks import KeptAsks
 from session_runtime.ask.service import ALL, AskService
 from session_runtime.audit.log import AuditLog, open_audit
 from session_runtime.config.history import FOLDER as HISTORY
@@ -42,6 +43,7 @@ from session_runtime.trace.metrics import exposition
 from session_runtime.trace.record import AskRecord
 from session_runtime.trace.sink import TraceSink
 from session_runtime.transports.mcp.callers import Callers
+from session_runtime.transports.mqtt.state import MqttState
 from session_runtime.types import LOCAL, NOTHING, AskRequest, AskResult, Identity, Principal
 
 
@@ -62,6 +64,7 @@ class Runtime:
         callers: Callers,
         audit: AuditLog | None,
         approval: ToolApproval,
+        kept: KeptAsks,
     ) -> None:
         self._builder = builder
         self._registry = registry
@@ -75,6 +78,8 @@ class Runtime:
         self.editor = editor
         self.servers = servers
         self.callers = callers
+        self.kept = kept
+        self.mqtt = MqttState()
 
     @classmethod
     @asynccontextmanager
@@ -150,6 +155,12 @@ class Runtime:
             for spec in specs
         ]
 
+    def models(self) -> tuple[str, ...]:
+        """The model profiles by name, the default one first."""
+        generation = self.generation
+        others = sorted(name for name in generation.profiles if name != generation.default_profile)
+        return generation.default_profile, *others
+
     def keys(self) -> Keyring:
         """The keys that let callers in; without one, this machine alone may call (NET-2)."""
         return self.generation.keys
@@ -170,6 +181,7 @@ class Runtime:
             "trace_dropped": self._sink.dropped if self._sink is not None else 0,
             "approvals": self.approval.status(),
             "audit": None if self._audit is None else self._audit.status(),
+            "mqtt": self.mqtt.status(),
             "tools": len(catalog.specs),
             "servers": [
                 *(catalog.status(each) for each in catalog.servers() if not _is_remote(each)),
@@ -200,7 +212,8 @@ class Runtime:
             self._builder.generations, self.live, self.asks, ready, self._registry.lookups.counts()
         )
         recorded, approvals = of_audit(self._audit), self.approval.metrics()
-        return exposition(itertools.chain(families, recorded, approvals, self.callers.metrics()))
+        doors = (self.callers.metrics(), self.mqtt.metrics())
+        return exposition(itertools.chain(families, recorded, approvals, *doors))
 
     @property
     def watched(self) -> bool:
@@ -300,26 +313,33 @@ async def open_runtime(
         async with _trace(snapshot.settings.trace) as sink:
             keep_record = sink.write if sink is not None else _keep_nothing
             service = AskService(builder.generations, keep_record, resources)
+            kept = KeptAsks(service.ask)
             callers = Callers(builder.generations, resources)
             try:
                 async with watcher.running(), lists.running(), shared.running():
                     yield Runtime(
                         *(builder, registry, service, sink, live, watcher, brake, editor),
-                        *(ServerControl(current, live), callers, audit, approval),
+                        *(ServerControl(current, live), callers, audit, approval, kept),
                     )
             finally:
-                service.drain()
-                service.cancel(ALL, "the runtime is closing")
-                callers.drain()
-                callers.cancel()
-                await service.idle()
-                await callers.idle()
+                await _stop(service, callers, kept)
                 if audit is not None:
                     await audit.aclose()
     finally:
         await live.aclose()
         await approvals.aclose()
         await builder.generations.aclose()
+
+
+async def _stop(service: AskService, callers: Callers, kept: KeptAsks) -> None:
+    """End all asks and calls of MCP clients, and forget what is kept of them."""
+    service.drain()
+    service.cancel(ALL, "the runtime is closing")
+    callers.drain()
+    callers.cancel()
+    await service.idle()
+    await callers.idle()
+    await kept.aclose()
 
 
 def _in_force(builder: GenerationBuilder) -> Generation:

@@ -15,6 +15,7 @@ from session_runtime.app.control import control_socket
 from session_runtime.app.keep import HistoryKeeper
 from session_runtime.app.last_good import last_good as read_last_good
 from session_runtime.app.logs import set_up_logging
+from session_runtime.app.mqtt import open_mqtt
 from session_runtime.app.notify import ServiceManager
 from session_runtime.app.open_files import allow_open_files, expected_load, most_connections
 from session_runtime.app.reader import ConfigReader
@@ -202,7 +203,7 @@ async def _serve_until(
         return most_connections(*expected_load(runtime.generation.settings))
 
     bounds = ConnectionBounds(most)
-    mcp = McpEndpoint(runtime.callers)
+    mcp, mqtt = McpEndpoint(runtime.callers), open_mqtt(runtime)
     doors = {
         "http": (build_app(runtime, limits, stop_serving, mcp=mcp), port),
         "control": (build_app(runtime, limits, stop_serving, ControlGate()), control),
@@ -212,12 +213,14 @@ async def _serve_until(
             serving = group.create_task(run_http(app, sock, stop_serving, bounds=bounds), name=name)
             serving.add_done_callback(lambda _: signals.stop.set())
         group.create_task(mcp.serve(stop_serving), name="mcp")
+        group.create_task(mqtt.serve(stop_serving), name="mqtt")
         living = group.create_task(_give_signs_of_life(runtime, manager), name="signs of life")
         reloading = group.create_task(_reload_when_told(runtime, signals, manager), name="hangup")
         manager.ready(_announced(runtime, port))
         _let_collection_on()
         await signals.stop.wait()
         reloading.cancel()
+        mqtt.drain()
         await _drain(runtime, signals.force, manager)
         stop_serving.set()
         living.cancel()

@@ -1,11 +1,17 @@
 """Numbers the events of one ask and hands them to its sink; what a slow consumer loses is the sink's."""
 
+import secrets
 from collections.abc import Callable
 from dataclasses import replace
 
 from session_runtime.types import AskEvent, MessageSent, TextDelta
 
 Emit = Callable[[AskEvent], None]
+
+
+def new_ask_id() -> str:
+    """A name for an ask that nobody can guess."""
+    return f"ask_{secrets.token_hex(10)}"
 
 
 def discard(event: AskEvent) -> None:

@@ -1,7 +1,7 @@
 """One ask from its pinned generation to how it ended; admission and the last event are the service's."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
@@ -10,7 +10,7 @@ from session_runtime.ask.exposure import Exposure, may_read_results, open_exposu
 from session_runtime.ask.guards import CallGuard
 from session_runtime.ask.history import repair_history
 from session_runtime.ask.kept import KeptResults, Room, next_number
-from session_runtime.ask.loop import Ending, Loop, Progress
+from session_runtime.ask.loop import CUT_OFF, Ending, Loop, Progress
 from session_runtime.ask.notices import prefetch_notices
 from session_runtime.ask.prefetch import Prefetched, run_prefetch
 from session_runtime.ask.prompt import opening_messages, prefetch_message, question_messages
@@ -26,10 +26,12 @@ from session_runtime.registry.invoke.consent import AskConsent
 from session_runtime.registry.policy import acting_for
 from session_runtime.spelling import hint
 from session_runtime.toolbox.owner import Owner
+from session_runtime.trace.record import TurnRecord
 from session_runtime.types import (
     AskRequest,
     AskResult,
     AskStarted,
+    CutOff,
     ErrorInfo,
     Identity,
     Notice,
@@ -119,6 +121,7 @@ class AskRun:
             generation=self.generation.number,
             error=ending.error,
             pending=ending.pending,
+            cut_off=_cut_off(progress.turns),
         )
 
     def _asker(self) -> Asker:
@@ -204,6 +207,14 @@ def choose_profile(generation: Generation, name: str | None) -> Profile:
             f"there is no model profile {wanted!r}; {way_out}", code="request.unknown_model"
         )
     return profile
+
+
+def _cut_off(turns: Sequence[TurnRecord]) -> CutOff | None:
+    """Why the last reply ended early, if it did."""
+    reason = turns[-1].finish_reason if turns else None
+    if reason not in CUT_OFF:
+        return None
+    return "content_filter" if reason == "content_filter" else "length"
 
 
 def failure(error: BaseException, code: str, *, retryable: bool, wait_s: float | None) -> Ending:

@@ -2,17 +2,18 @@
 
 import asyncio
 import logging
-import secrets
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from session_runtime.ask.emitter import Emit, Emitter, discard
+from session_runtime.ask.emitter import Emit, Emitter, discard, new_ask_id
 from session_runtime.ask.kept import Room
-from session_runtime.ask.loop import Ending
+from session_runtime.ask.loop import Ending, Progress
+from session_runtime.ask.places import Bounds, Claim, Places, claim_of, deadline_of, user_of
 from session_runtime.ask.record import build_record
 from session_runtime.ask.run import AskRun, failure
+from session_runtime.config.settings import Settings
 from session_runtime.errors import BusyError, SessionRuntimeError, TransientError
 from session_runtime.generation import Generation, Generations
 from session_runtime.registry.confirmations import Confirmations
@@ -27,18 +28,29 @@ from session_runtime.types import (
 )
 
 ALL: Final = "all"
+BY_OPERATOR: Final = "cancelled.operator"
+REPLACED: Final = "cancelled.replaced"
+GONE: Final = ErrorInfo("cancelled.caller", "the caller went away")
+"""Why an ask was cancelled that nobody told to end: the task that awaited it was cancelled."""
+
+_LEAST_S: Final = 0.001
 _log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class _Running:
-    """An ask in flight: when it began on two clocks, and why it is being cancelled, if it is."""
+class _Open:
+    """An ask in flight: when it came on two clocks, and why it is being cancelled, if it is.
 
-    run: AskRun
+    ``run`` is None while it waits for its turn.
+    """
+
+    ask_id: str
+    request: AskRequest
     at: float
     begun: float
+    run: AskRun | None = None
     task: asyncio.Task[Ending] | None = None
-    cancel_reason: str = field(default="cancelled")
+    told: ErrorInfo | None = None
 
 
 class AskService:
@@ -60,35 +72,50 @@ class AskService:
         self._room = Room()
         self._confirmations = Confirmations() if confirmations is None else confirmations
         self._keep_record = keep_record
-        self._running: dict[str, _Running] = {}
+        self._places = Places(self._bounds)
+        self._open: dict[str, _Open] = {}
         self._draining = False
         self._idle = asyncio.Event()
         self._idle.set()
 
     @property
+    def _settings(self) -> Settings:
+        return self._generations.current.settings
+
+    @property
     def running(self) -> int:
-        """How many asks are in flight."""
-        return len(self._running)
+        """How many asks run; those that wait for their turn are not counted."""
+        return sum(each.run is not None for each in self._open.values())
 
     @property
     def draining(self) -> bool:
         """Whether new asks are refused."""
         return self._draining
 
-    async def ask(self, request: AskRequest, emit: Emit = discard) -> AskResult:
+    async def ask(
+        self, request: AskRequest, emit: Emit = discard, ask_id: str | None = None
+    ) -> AskResult:
         """Answer one request; events go to ``emit``, the result last (ASK-1).
 
         Raises nothing but CancelledError, when the caller cancels; the ask's tools are cancelled
-        first and ``emit`` still gets the last event.
+        first and ``emit`` still gets the last event. ``ask_id`` is a new one unless it is given. An
+        ask that has to wait for its turn does so here (ASK-13), without a generation.
         """
-        ask_id = f"ask_{secrets.token_hex(10)}"
+        ask_id = ask_id or new_ask_id()
         emitter = Emitter(ask_id, _unbreakable(emit))
+        ask = _Open(ask_id, request, time.time(), asyncio.get_running_loop().time())
+        self._open[ask_id] = ask
+        self._idle.clear()
         try:
-            self._admit()
-        except BusyError as error:
-            return _finish(emitter, AskResult(ask_id, "failed", error=_busy_info(error)))
-        with self._generations.pin() as generation:
-            return await self._run(ask_id, request, generation, emitter)
+            if refused := await self._get_place(ask):
+                return _finish(emitter, AskResult(ask_id, refused.outcome, error=refused.error))
+            with self._generations.pin() as generation:
+                return await self._run(ask, generation, emitter)
+        except asyncio.CancelledError:
+            _finish(emitter, AskResult(ask_id, "cancelled", error=GONE))  # unless it has one
+            raise
+        finally:
+            self._close(ask_id)
 
     def drain(self) -> None:
         """Refuse new asks from now on; running ones go on (REL-8)."""
@@ -99,52 +126,89 @@ class AskService:
         await self._idle.wait()
 
     def list(self) -> tuple[RunningAsk, ...]:
-        """Show every running ask, the oldest first (REL-9)."""
-        now = asyncio.get_running_loop().time()
-        return tuple(_shown(running, now) for running in self._running.values())
+        """Show every ask that has not ended, the oldest first (REL-9)."""
+        now, number = asyncio.get_running_loop().time(), self._generations.current.number
+        return tuple(_shown(ask, now, number) for ask in self._open.values())
 
-    def cancel(self, ask_id: str, reason: str) -> int:
-        """Cancel a running ask, or ``ALL``; each ends as ``cancelled`` with ``reason`` (REL-9).
+    def cancel(self, ask_id: str, reason: str, code: str = BY_OPERATOR) -> int:
+        """Cancel an ask that has not ended, or ``ALL``; each ends as ``cancelled`` (REL-9).
 
         Gives the number of asks that were told; those that were told before are not counted.
         """
-        told = 0
-        for each, running in self._running.items():
-            wanted = ask_id in (each, ALL)
-            if wanted and running.task is not None and not running.task.cancelling():
-                running.cancel_reason = reason
-                running.task.cancel()
-                told += 1
+        why = ErrorInfo(code, reason)
+        chosen = tuple(self._open.values()) if ask_id == ALL else self._named(ask_id)
+        told = sum(self._tell(ask, why) for ask in chosen)
         if told:
             _log.warning("%d running asks were told to end: %s", told, reason)
         return told
 
-    def _admit(self) -> None:
-        if self._draining:
-            raise BusyError("the daemon is stopping: ask another replica", code="busy.draining")
-        limit = self._generations.current.settings.runtime.max_concurrent_asks
-        if len(self._running) >= limit:
-            raise BusyError(
-                f"{limit} asks are running, the most that runtime.max_concurrent_asks allows",
-                code="busy.capacity",
-            )
+    def _named(self, ask_id: str) -> tuple[_Open, ...]:
+        ask = self._open.get(ask_id)
+        return () if ask is None else (ask,)
 
-    async def _run(
-        self, ask_id: str, request: AskRequest, generation: Generation, emitter: Emitter
-    ) -> AskResult:
-        run = AskRun(
-            ask_id, request, generation, self._resources, emitter, self._room, self._confirmations
-        )
-        started = asyncio.get_running_loop().time()
-        running = self._running[ask_id] = _Running(run, time.time(), started)
-        self._idle.clear()
-        ending = Ending("cancelled", "", ErrorInfo("cancelled.caller", "the caller went away"))
+    def _tell(self, ask: _Open, why: ErrorInfo) -> bool:
+        if ask.told is not None or (ask.task is not None and ask.task.cancelling()):
+            return False
+        ask.told = why
+        if ask.task is None:
+            self._places.dismiss(ask.ask_id)
+        else:
+            ask.task.cancel()
+        return True
+
+    def _bounds(self) -> Bounds:
+        settings = self._settings.runtime
+        return Bounds(settings.max_concurrent_asks, settings.max_waiting_asks)
+
+    async def _get_place(self, ask: _Open) -> Ending | None:
+        """Wait until the ask may run; gives how it ended if it may not."""
+        if self._draining:
+            stopping = "the daemon is stopping: ask another replica"
+            return _busy(BusyError(stopping, code="busy.draining"))
+        limit_s = min(self._settings.runtime.ask_timeout_s, deadline_of(ask.request))
         try:
-            ending = await _supervise(run, running)
+            async with asyncio.timeout(limit_s):
+                waited = await self._places.enter(self._claim(ask))
+        except BusyError as error:
+            return _busy(error)
+        except TimeoutError:
+            over = "the time for this request was up before its turn came"
+            return Ending("limit", "", ErrorInfo("limit.deadline", over))
+        if ask.told is not None:
+            return Ending("cancelled", "", ask.told)
+        if waited:
+            left_s = limit_s - (asyncio.get_running_loop().time() - ask.begun)
+            ask.request = replace(ask.request, deadline_s=max(left_s, _LEAST_S))
+        return None
+
+    def _claim(self, ask: _Open) -> Claim:
+        """What the ask claims; where it replaces others of its conversation, those are cancelled."""
+        mode = self._settings.ask.conversations
+        own = self._settings.runtime.max_concurrent_asks_per_principal
+        claim = claim_of(ask.ask_id, ask.request, mode, own)
+        if mode == "cancel_previous" and claim.conversation is not None:
+            for earlier in self._places.of_talk(claim):
+                self.cancel(earlier, "a newer ask of its conversation took its place", REPLACED)
+        return claim
+
+    def _close(self, ask_id: str) -> None:
+        self._open.pop(ask_id, None)
+        self._places.leave(ask_id)
+        if not self._open:
+            self._idle.set()
+
+    async def _run(self, ask: _Open, generation: Generation, emitter: Emitter) -> AskResult:
+        run = AskRun(
+            *(ask.ask_id, ask.request, generation, self._resources, emitter, self._room),
+            self._confirmations,
+        )
+        ask.run = run
+        started = asyncio.get_running_loop().time()
+        ending = Ending("cancelled", "", GONE)
+        try:
+            ending = await _supervise(run, ask)
         finally:
-            del self._running[ask_id]
-            if not self._running:
-                self._idle.set()
+            self._close(ask.ask_id)
             duration_s = asyncio.get_running_loop().time() - started
             result = _finish(emitter, run.result(ending))
             self._keep_record(build_record(run, result, duration_s))
@@ -152,7 +216,7 @@ class AskService:
         return result
 
 
-async def _supervise(run: AskRun, running: _Running) -> Ending:
+async def _supervise(run: AskRun, running: _Open) -> Ending:
     """Run the ask in a task of its own, so that cancelling it is not cancelling its caller."""
     task = running.task = asyncio.create_task(_execute(run), name=run.ask_id)
     told: asyncio.CancelledError | None = None
@@ -166,7 +230,7 @@ async def _supervise(run: AskRun, running: _Running) -> Ending:
     if told is not None:
         raise told
     if task.cancelled():
-        return Ending("cancelled", "", ErrorInfo("cancelled.operator", running.cancel_reason))
+        return Ending("cancelled", "", running.told or GONE)
     return task.result()
 
 
@@ -185,22 +249,22 @@ async def _execute(run: AskRun) -> Ending:
         )
 
 
-def _shown(running: _Running, now: float) -> RunningAsk:
-    run, request = running.run, running.run.request
-    own = request.principal.identity
-    user = request.identity.user
+def _shown(ask: _Open, now: float, number: int) -> RunningAsk:
+    """One ask as operators see it; ``number`` is of the generation that one which waits would run on."""
+    run = ask.run
+    progress = Progress(state="queued") if run is None else run.progress
     return RunningAsk(
-        ask_id=run.ask_id,
-        started=running.at,
-        age_s=now - running.begun,
-        generation=run.generation.number,
-        model=run.model,
-        user=own.user if user is None and own is not None else user,
-        principal=request.principal.name,
-        steps=run.progress.step,
-        tool_calls=run.progress.calls,
-        state=run.progress.state,
-        cancelling=running.task is not None and running.task.cancelling() > 0,
+        ask_id=ask.ask_id,
+        started=ask.at,
+        age_s=now - ask.begun,
+        generation=number if run is None else run.generation.number,
+        model=ask.request.model or "" if run is None else run.model,
+        user=user_of(ask.request),
+        principal=ask.request.principal.name,
+        steps=progress.step,
+        tool_calls=progress.calls,
+        state=progress.state,
+        cancelling=ask.told is not None or (ask.task is not None and ask.task.cancelling() > 0),
     )
 
 
@@ -214,8 +278,8 @@ def _finish(emitter: Emitter, result: AskResult) -> AskResult:
     return result
 
 
-def _busy_info(error: BusyError) -> ErrorInfo:
-    return ErrorInfo(error.code, str(error), retryable=True, retry_after_s=error.retry_after_s)
+def _busy(error: BusyError) -> Ending:
+    return failure(error, error.code, retryable=True, wait_s=error.retry_after_s)
 
 
 def _unbreakable(emit: Emit) -> Emit:

@@ -103,7 +103,21 @@ def _audit(audit: Mapping[str, Any] | None) -> Iterator[str]:
         yield f"warning: the audit log was altered: {audit['altered']}"
 
 
+def mqtt_line(mqtt: Mapping[str, Any] | None) -> Iterator[str]:
+    """The MQTT door, if there is one, as ``/v1/status`` tells of it."""
+    if mqtt is None:
+        return
+    fault = f" ({mqtt['fault']})" if mqtt["fault"] else ""
+    since = mqtt["connected_since"]
+    up = f"not connected{fault}"
+    if since is not None:
+        up = f"connected for {max(0.0, time.time() - since):.0f} s"
+    answered = mqtt["messages"]["answered"]
+    yield f"mqtt: {up} as {mqtt['replica']}, {mqtt['in_hand']} in hand, {answered} answered"
+
+
 def _to_know(status: Mapping[str, Any]) -> Iterator[str]:
+    yield from mqtt_line(status["mqtt"])
     yield from _audit(status["audit"])
     for each in status["approvals"]["waiting"]:
         yield f"waits for an approval: {each['name']} in the form {each['digest']}"

@@ -46,6 +46,11 @@ class HttpKey(Section):
     )
     channel: Name | None = key(None, "Channel of the principal; unset: unknown.")
     group: Name | None = key(None, "Group of the principal; unset: unknown.")
+    max_concurrent_asks: Count | None = key(
+        None,
+        "Asks of the principal that may run at the same time; further ones wait for their turn. Unset:"
+        " runtime.max_concurrent_asks_per_principal.",
+    )
 
     @field_validator("hash", mode="before")
     @classmethod

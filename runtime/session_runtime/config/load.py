@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from session_runtime.config.faults import problems_of
 from session_runtime.config.keys import KeyPath, dotted
 from session_runtime.config.merge import merge, old_and_new, same_variable
+from session_runtime.config.mqtt import mqtt_faults
 from session_runtime.config.origin import DEFAULT, Candidates, Origin, Reading
 from session_runtime.config.places import STATE_DIR, path_fault, place_faults
 from session_runtime.config.resolve import Absent, Resolved, resolve_values
@@ -200,7 +201,7 @@ def _validated(gathered: _Gathered, resolved: Resolved) -> Settings:
     else:
         problems += (
             gathered.place(path).problem(dotted(path), fault)
-            for path, fault in place_faults(settings)
+            for path, fault in (*place_faults(settings), *mqtt_faults(settings.mqtt, settings.http))
         )
         if not problems:
             return settings

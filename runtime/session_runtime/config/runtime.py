@@ -51,6 +51,20 @@ class RuntimeSettings(Section):
         acts="now",
         network=True,
     )
+    max_concurrent_asks_per_principal: Count | None = key(
+        None,
+        "Asks of one principal that may run at the same time; further ones wait for their turn, which goes"
+        " round its users. Unset: no bound but the one above.",
+        acts="now",
+        network=True,
+    )
+    max_waiting_asks: Whole = key(
+        256,
+        "Asks of one principal that may wait for their turn; further ones are refused as busy, and for one"
+        " user as soon as it has as many waiting as there is room left for.",
+        acts="now",
+        network=True,
+    )
     ask_timeout_s: Seconds = key(300.0, "The longest an ask may take, in seconds.", network=True)
     drain_timeout_s: Seconds = key(
         30.0,
@@ -93,6 +107,12 @@ class AskSettings(Section):
     system_prompt: str = key("", "The first system message of every ask.", network=True)
     prompt_file: Path | None = key(
         None, "A UTF-8 file that holds the system prompt, instead of system_prompt."
+    )
+    conversations: Literal["queue", "cancel_previous", "parallel"] = key(
+        "queue",
+        "What becomes of an ask whose conversation has another one: it waits for it, cancels it, or runs"
+        " beside it.",
+        network=True,
     )
     require_end: bool = key(
         False, "Whether the model must finish by calling the tool end instead of with plain text."

@@ -15,6 +15,7 @@ from session_runtime.config.handlers import HandlersSettings
 from session_runtime.config.http import HttpSettings
 from session_runtime.config.mcp import McpSettings
 from session_runtime.config.models import ModelProfile
+from session_runtime.config.mqtt import MqttSettings
 from session_runtime.config.notes import NotesSettings
 from session_runtime.config.runtime import (
     AskSettings,
@@ -69,6 +70,7 @@ class Settings(BaseSettings):
     notes: NotesSettings = Field(default_factory=NotesSettings)
     web: WebSettings = Field(default_factory=WebSettings)
     http: HttpSettings = Field(default_factory=HttpSettings)
+    mqtt: MqttSettings = Field(default_factory=MqttSettings)
     trace: TraceSettings = Field(default_factory=TraceSettings)
     audit: AuditSettings = Field(default_factory=AuditSettings)
 

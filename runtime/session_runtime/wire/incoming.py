@@ -37,7 +37,9 @@ _REQUEST_FIELDS: Final = (
     "silent",
     "confirmations",
     "declined",
+    "detach",
 )
+_CONFIRM_FIELDS: Final = ("text", "confirmations", "declined", "detach")
 _IDENTITY_FIELDS: Final = ("user", "roles", "channel", "group")
 _MESSAGE_FIELDS: Final = frozenset({"role", "content", "tool_calls", "tool_call_id"})
 _CALL_FIELDS: Final = frozenset({"id", "type", "function", "recovered"})
@@ -49,6 +51,14 @@ def request_from_json(data: object) -> AskRequest:
     problems: list[str] = []
     fields = Fields(data, "", problems)
     fields.refuse_unknown(_REQUEST_FIELDS)
+    request = read_request(fields)
+    raise_if_any(problems)
+    return request
+
+
+def read_request(fields: Fields) -> AskRequest:
+    """Read the fields of an ask, which may have come in another form; problems are left in ``fields``."""
+    problems = fields.problems
     request = AskRequest(
         text=fields.text("text", blank=False),
         messages=fields.items("messages", _message_reader(problems)),
@@ -63,10 +73,40 @@ def request_from_json(data: object) -> AskRequest:
         confirmations=_tokens(fields, "confirmations"),
         declined=_tokens(fields, "declined"),
     )
+    fields.flag("detach")  # of how it is asked, which is the door's
     if not problems:
         _check_one_question(request, fields)
-    raise_if_any(problems)
     return request
+
+
+def detach_from_json(data: object) -> bool:
+    """Whether an ask shall go on without its client; raises RequestError if that cannot be told."""
+    problems: list[str] = []
+    detach = Fields(data, "", problems).flag("detach")
+    raise_if_any(problems)
+    return detach
+
+
+def confirm_from_json(data: object) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    """Read what a person said about calls that wait: the text, and the tokens of a yes and of a no.
+
+    Raises RequestError that lists every problem.
+    """
+    problems: list[str] = []
+    fields = Fields(data, "", problems)
+    fields.refuse_unknown(_CONFIRM_FIELDS)
+    text = fields.text("text", blank=False)
+    confirmed, declined = _tokens(fields, "confirmations"), _tokens(fields, "declined")
+    if not (confirmed or declined or problems):
+        fields.complain("", "nothing is decided; give a token under confirmations or declined")
+    raise_if_any(problems)
+    return text or _said(confirmed, declined), confirmed, declined
+
+
+def _said(confirmed: tuple[str, ...], declined: tuple[str, ...]) -> str:
+    if confirmed and declined:
+        return "Yes to some of it, no to the rest."
+    return "Yes." if confirmed else "No."
 
 
 def message_from_json(data: object) -> Message:

@@ -43,7 +43,7 @@ def message_to_json(message: Message) -> dict[str, Any]:
 
 
 def result_to_json(result: AskResult) -> dict[str, Any]:
-    """How an ask ended (INT-2); ``error`` and ``pending`` are there only if the ask has them."""
+    """How an ask ended (INT-2); ``error``, ``pending`` and ``cut_off`` are there only if it has them."""
     data: dict[str, Any] = {
         "ask_id": result.ask_id,
         "outcome": result.outcome,
@@ -59,6 +59,8 @@ def result_to_json(result: AskResult) -> dict[str, Any]:
         data["error"] = error_to_json(result.error)
     if result.pending:
         data["pending"] = [_pending_to_json(call) for call in result.pending]
+    if result.cut_off is not None:
+        data["cut_off"] = result.cut_off
     return data
 
 

@@ -19,6 +19,7 @@ STOPPING: Final = ErrorInfo(
 )
 
 _STATUS: Final[Mapping[str, int]] = {
+    "busy.queue": 429,
     "auth.missing": 401,
     "auth.unknown": 401,
     "auth.act_for": 403,
@@ -39,6 +40,9 @@ _STATUS: Final[Mapping[str, int]] = {
     "request.origin": 403,
     "request.not_found": 404,
     "request.unknown_ask": 404,
+    "request.key_reused": 422,
+    "request.not_kept": 409,
+    "request.nothing_to_confirm": 409,
     "request.unknown_server": 404,
     "request.nothing_to_approve": 404,
     "request.other_form": 409,
@@ -70,10 +74,13 @@ def error_answer(
     error: ErrorInfo, status: int, headers: Mapping[str, str] | None = None
 ) -> Response:
     """Answer ``{"error": {"code", "message", …}}``; says when to try again where that is known."""
-    more = dict(headers or {})
-    if error.retry_after_s is not None:
-        more["retry-after"] = str(max(1, math.ceil(error.retry_after_s)))
+    more = {**(headers or {}), **retry_header(error.retry_after_s)}
     return json_answer({"error": error_to_json(error)}, status, more)
+
+
+def retry_header(wait_s: float | None) -> dict[str, str]:
+    """The header that says when to try again, in whole seconds; none if that is not known."""
+    return {} if wait_s is None else {"retry-after": str(max(1, math.ceil(wait_s)))}
 
 
 def refusal(error: RequestError) -> Response:
@@ -91,7 +98,7 @@ def refused(result: AskResult) -> Response | None:
         return None
     family = result.error.code.partition(".")[0]
     if family == "busy":
-        return error_answer(result.error, 503)
+        return error_answer(result.error, _STATUS.get(result.error.code, 503))
     if family in ("request", "auth", "confirmation"):
         return error_answer(result.error, _STATUS.get(result.error.code, 400))
     return None
@@ -114,7 +121,8 @@ async def on_error(request: Request, error: Exception) -> Response:
     del request
     assert isinstance(error, SessionRuntimeError)
     retryable = isinstance(error, TransientError)
-    info = ErrorInfo(error.code, str(error), retryable)
+    wait_s = error.retry_after_s if isinstance(error, TransientError) else None
+    info = ErrorInfo(error.code, str(error), retryable, wait_s)
     return error_answer(info, _STATUS.get(error.code, 503 if retryable else 500))
 
 

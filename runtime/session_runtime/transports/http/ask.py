@@ -1,31 +1,48 @@
 """``POST /v1/ask``: one ask as one JSON answer, or as a stream of its events (NET-1)."""
 
 import asyncio
-from dataclasses import replace
+import hashlib
+import re
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive
 
 from session_runtime.ask.emitter import discard
-from session_runtime.threads import aside
-from session_runtime.transports.http.accept import choose_form
-from session_runtime.transports.http.answers import STOPPING, ask_answer, error_answer
+from session_runtime.ask.kept_asks import KeptAsk
+from session_runtime.errors import RequestError
+from session_runtime.transports.follow import Follower
+from session_runtime.transports.http.accept import Form, choose_form
+from session_runtime.transports.http.answers import STOPPING, ask_answer, error_answer, json_answer
 from session_runtime.transports.http.attached import attached
-from session_runtime.transports.http.body import read_body
+from session_runtime.transports.http.body import parsed, read_body
 from session_runtime.transports.http.door import HttpDoor, HttpLimits
-from session_runtime.transports.http.events import EventStream
+from session_runtime.transports.http.events import AskForm, EventStream
 from session_runtime.transports.http.guard import Gate
-from session_runtime.types import AskRequest
-from session_runtime.wire import parse_json, request_from_json
+from session_runtime.transports.outbox import Outbox
+from session_runtime.types import AskRequest, AskResult
+from session_runtime.wire import detach_from_json, request_from_json
 
-_LARGE_BYTES: Final = 64 * 1024
+_KEY: Final = re.compile(r"[\x21-\x7e]{1,255}")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a client asks, and how: ``key`` and ``digest`` tell whether it has asked the same before."""
+
+    request: AskRequest
+    form: Form
+    detach: bool = False
+    key: str | None = None
+    digest: bytes = b""
 
 
 class AskEndpoint:
-    """Reads a request and runs it; a client that disconnects cancels its ask."""
+    """Reads a request and runs it; a client that disconnects cancels its ask, unless it is kept."""
 
     def __init__(self, door: HttpDoor, gate: Gate, limits: HttpLimits, stop: asyncio.Event) -> None:
         self._door = door
@@ -36,26 +53,67 @@ class AskEndpoint:
     async def handle(self, request: Request) -> Response | EventStream:
         """Answer in the form that the client accepts."""
         form = choose_form(",".join(request.headers.getlist("accept")))
+        key = key_of(request)
         body = await read_body(request, self._limits.max_body_bytes, self._limits.body_timeout_s)
-        asked = await _read_request(body)
+        asked, detach = await parsed(body, _request_and_detach)
         asked = replace(asked, principal=self._gate.admit(request.scope))
-        if form == "events":
-            return EventStream(self._door, asked, self._stop, self._limits.ping_s)
-        return await self._answer(asked, request.receive)
+        digest = b"" if key is None else hashlib.sha256(body).digest()
+        return await self.answer(Asked(asked, form, detach, key, digest), request.receive)
 
-    async def _answer(self, asked: AskRequest, receive: Receive) -> Response:
-        asking = asyncio.create_task(self._door.ask(asked, discard), name="http ask")
+    async def answer(self, asked: Asked, receive: Receive) -> Response | EventStream:
+        """Run what is asked; one with a key or that is detached goes on without its client."""
+        if asked.key is None and not asked.detach:
+            return await self._attach(asked, receive)
+        kept = await self._door.kept.start(asked.request, key=asked.key, digest=asked.digest)
+        if asked.detach:
+            return _accepted(kept)
+        if asked.form == "events":
+            return self.follow(kept, refuses=True)
+        return await self._wait(kept.finished, receive)
+
+    def follow(self, kept: KeptAsk, after: int = 0, *, refuses: bool = False) -> EventStream:
+        """The events of an ask that is kept; a client that leaves does not disturb it."""
+        source = Follower(kept.log, after)
+        form = AskForm(refuses=refuses)
+        return EventStream(source, kept.finished, self._stop, self._limits.ping_s, form)
+
+    async def _attach(self, asked: Asked, receive: Receive) -> Response | EventStream:
+        if asked.form == "events":
+            outbox = Outbox()
+            work = partial(self._door.ask, asked.request, outbox.emit)
+            return EventStream(outbox, work, self._stop, self._limits.ping_s, AskForm())
+        return await self._wait(partial(self._door.ask, asked.request, discard), receive)
+
+    async def _wait(
+        self, work: Callable[[], Coroutine[Any, Any, AskResult]], receive: Receive
+    ) -> Response:
+        asking = asyncio.create_task(work(), name="http ask")
         async with attached(asking, receive, self._stop):
             await asyncio.wait([asking])
         return error_answer(STOPPING, 503) if asking.cancelled() else ask_answer(asking.result())
 
 
-async def _read_request(body: bytes) -> AskRequest:
-    """Read the request; a large one in a thread, so that it does not hold up other asks."""
-    if len(body) <= _LARGE_BYTES:
-        return _parse(body)
-    return await aside("read a request", partial(_parse, body))
+def key_of(request: Request) -> str | None:
+    """The idempotency key of a request, if it has one; RequestError for one that cannot be used."""
+    given = request.headers.getlist("idempotency-key")
+    if not given:
+        return None
+    if len(given) > 1 or not _KEY.fullmatch(given[0]):
+        raise RequestError(
+            "the Idempotency-Key header must be there once, with 1 to 255 visible ASCII characters"
+        )
+    return given[0]
 
 
-def _parse(body: bytes) -> AskRequest:
-    return request_from_json(parse_json(body))
+def _accepted(kept: KeptAsk) -> Response:
+    """Say where a detached ask is found, or why there is no room for it."""
+    result = kept.result
+    if result is not None and result.error is not None and result.error.code.startswith("busy."):
+        return ask_answer(result)
+    state = "running" if result is None else "ended"
+    location = {"location": f"/v1/asks/{kept.ask_id}"}
+    return json_answer({"ask_id": kept.ask_id, "state": state}, 202, location)
+
+
+def _request_and_detach(data: object) -> tuple[AskRequest, bool]:
+    return request_from_json(data), detach_from_json(data)

@@ -1,17 +1,22 @@
 """Reads the body of a request within its bounds; what it means is decided in ``wire``."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from email.message import Message
-from typing import Final
+from typing import Final, TypeVar
 
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
 
 from session_runtime.errors import RequestError
+from session_runtime.threads import aside
 from session_runtime.transports.http.answers import JSON_TYPE
 from session_runtime.transports.http.door import HttpLimits
+from session_runtime.wire import parse_json
 
+T = TypeVar("T")
+
+_LARGE_BYTES: Final = 64 * 1024
 _MAX_DISCARDED: Final = 64 * 1024 * 1024
 
 
@@ -21,6 +26,13 @@ async def read_body(request: Request, max_bytes: int, timeout_s: float) -> bytes
     Raises RequestError with the code of its HTTP status.
     """
     return await _read_as((JSON_TYPE,), request, max_bytes, timeout_s)
+
+
+async def parsed(body: bytes, read: Callable[[object], T]) -> T:
+    """Read the JSON of a body; a large one in a thread, so that it does not hold up other asks."""
+    if len(body) <= _LARGE_BYTES:
+        return read(parse_json(body))
+    return await aside("read a request", lambda: read(parse_json(body)))
 
 
 async def read_text(request: Request, limits: HttpLimits, types: Sequence[str]) -> bytes:

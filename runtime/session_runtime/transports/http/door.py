@@ -4,6 +4,8 @@ from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from session_runtime.ask.kept_asks import KeptAsks
+from session_runtime.ask.service import BY_OPERATOR
 from session_runtime.config.live import LiveConfig
 from session_runtime.config.receipt import Receipt, Trigger
 from session_runtime.registry.keyring import Keyring
@@ -25,7 +27,7 @@ class RunningAsks(Protocol):
     def list(self) -> tuple[RunningAsk, ...]:
         """Show all, the oldest first."""
 
-    def cancel(self, ask_id: str, reason: str) -> int:
+    def cancel(self, ask_id: str, reason: str, code: str = BY_OPERATOR) -> int:
         """End one, or all for ``all``; gives how many were told to end only now."""
 
 
@@ -126,12 +128,19 @@ class HttpDoor(Protocol):
         Raises RequestError if it may not act for the identity.
         """
 
+    def models(self) -> Sequence[str]:
+        """Name the model profiles in force, the default one first."""
+
     def status(self) -> Mapping[str, Any]:
         """Tell the state of the runtime as a JSON object without secrets."""
 
     @property
     def running(self) -> RunningAsks:
         """The asks that run, to show and to end."""
+
+    @property
+    def kept(self) -> KeptAsks:
+        """Asks that go on without their client, and what became of them."""
 
     @property
     def brake(self) -> ToolBrake:

@@ -1,19 +1,19 @@
 """An ask as server-sent events (INT-3): one frame per event, pings while nothing happens."""
 
 import asyncio
-from typing import Final, Literal
+from collections.abc import Callable, Coroutine
+from typing import Any, Final, Literal, Protocol
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from session_runtime.transports.http.answers import HEADERS, STOPPING, error_answer, refused
 from session_runtime.transports.http.attached import attached
-from session_runtime.transports.http.door import HttpDoor
-from session_runtime.transports.outbox import Delivery, Outbox
-from session_runtime.types import AskFinished, AskRequest
+from session_runtime.transports.outbox import Delivery
+from session_runtime.types import AskFinished, AskResult
 from session_runtime.wire import event_to_json, to_bytes
 
-_Item = Delivery | Literal["ping"]
+Item = Delivery | Literal["ping"]
 
 PING: Final = b": ping\n\n"
 _START: Final = {
@@ -27,32 +27,58 @@ _START: Final = {
 }
 
 
-class EventStream:
-    """An ASGI response that runs the ask while it streams; a client that leaves cancels it.
+class Source(Protocol):
+    """Where the events of an ask come from, for one reader."""
 
-    The stream begins with the first event or ping. An ask that is refused before it began is
-    answered with the status of the refusal instead of a stream.
+    async def take(self) -> Delivery | None:
+        """Wait for the next event; None at the end. Cancelling the wait loses nothing."""
+
+    def close(self) -> None:
+        """End it after what is waiting."""
+
+
+class StreamForm(Protocol):
+    """How the events of one ask look on the wire; its methods are called in the order of the events."""
+
+    def instead_of(self, item: Item) -> Response | None:
+        """What to answer instead of a stream, asked as long as nothing of it was sent."""
+
+    def written(self, item: Item) -> bytes:
+        """What to send for an event, or while there is none; nothing if nobody is to know of it."""
+
+    def stopped(self) -> Response | None:
+        """What to answer if all is over and nothing was sent; None for a stream without events."""
+
+
+class EventStream:
+    """An ASGI response with the events of ``source`` in ``form``; a client that leaves cancels ``work``.
+
+    The stream begins with the first event that is written, or ping; until then the form may have
+    something else answered instead of it.
     """
 
     def __init__(
-        self, door: HttpDoor, asked: AskRequest, stop: asyncio.Event, ping_s: float
+        self,
+        source: Source,
+        work: Callable[[], Coroutine[Any, Any, AskResult]],
+        stop: asyncio.Event,
+        ping_s: float,
+        form: StreamForm,
     ) -> None:
-        self._door = door
-        self._asked = asked
+        self._source = source
+        self._work = work
         self._stop = stop
         self._ping_s = ping_s
-        self._outbox = Outbox()
+        self._form = form
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Run the ask and send its events; raises what the ask raises, which is never expected."""
-        asking = asyncio.create_task(
-            self._door.ask(self._asked, self._outbox.emit), name="http ask"
-        )
-        asking.add_done_callback(lambda _: self._outbox.close())
-        async with attached(asking, receive, self._stop):
+        """Work and send the events; raises what the work raises, which is never expected."""
+        working = asyncio.create_task(self._work(), name="http ask")
+        working.add_done_callback(lambda _: self._source.close())
+        async with attached(working, receive, self._stop):
             instead = await self._stream(send)
-        if not asking.cancelled():
-            asking.result()  # raises if the ask broke: its stream must not end like a whole one
+        if not working.cancelled():
+            working.result()  # raises if the ask broke: its stream must not end like a whole one
         if instead is not None:
             await instead(scope, receive, send)
         else:
@@ -60,33 +86,52 @@ class EventStream:
 
     async def _stream(self, send: Send) -> Response | None:
         """Send everything but the end; or return what to answer instead of a stream."""
-        item = await self._next()
-        if item is None:
-            return error_answer(STOPPING, 503)
-        if answer := _refusal(item):
+        has_begun = False
+        while (item := await self._next()) is not None:
+            if not has_begun and (answer := self._form.instead_of(item)):
+                return answer
+            if data := self._form.written(item):
+                if not has_begun:
+                    await send(_START)
+                has_begun = True
+                await send({"type": "http.response.body", "body": data, "more_body": True})
+        if not has_begun and (answer := self._form.stopped()):
             return answer
-        await send(_START)
-        while item is not None:
-            await send({"type": "http.response.body", "body": _chunk(item), "more_body": True})
-            item = await self._next()
+        if not has_begun:
+            await send(_START)
         return None
 
-    async def _next(self) -> _Item | None:
+    async def _next(self) -> Item | None:
         try:
             async with asyncio.timeout(self._ping_s):
-                return await self._outbox.take()
+                return await self._source.take()
         except TimeoutError:
             return "ping"
 
 
-def _refusal(item: _Item) -> Response | None:
-    if isinstance(item, Delivery) and isinstance(item.event, AskFinished):
-        return refused(item.event.result)
-    return None
+class AskForm:
+    """One frame per event, named by its type (INT-3).
 
+    If ``refuses`` is set, an ask that is refused before it began is answered with the status of the
+    refusal instead of a stream.
+    """
 
-def _chunk(item: _Item) -> bytes:
-    if item == "ping":
-        return PING
-    data = to_bytes(event_to_json(item.event, item.lost))
-    return b"event: %s\ndata: %s\n\n" % (item.event.type.encode(), data)
+    def __init__(self, *, refuses: bool = True) -> None:
+        self._refuses = refuses
+
+    def instead_of(self, item: Item) -> Response | None:
+        """Answer an ask that was refused before it began."""
+        if self._refuses and item != "ping" and isinstance(item.event, AskFinished):
+            return refused(item.event.result)
+        return None
+
+    def written(self, item: Item) -> bytes:
+        """Write any event."""
+        if item == "ping":
+            return PING
+        data = to_bytes(event_to_json(item.event, item.lost))
+        return b"event: %s\ndata: %s\n\n" % (item.event.type.encode(), data)
+
+    def stopped(self) -> Response | None:
+        """Answer for an ask of which there was nothing."""
+        return error_answer(STOPPING, 503) if self._refuses else None

@@ -12,6 +12,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from session_runtime.errors import RequestError
 from session_runtime.registry.keyring import ADMIN, Keyring
 from session_runtime.transports.http.answers import refusal
+from session_runtime.transports.http.completions_errors import (
+    COMPLETIONS,
+    MODELS,
+    in_style,
+    is_openai,
+)
 from session_runtime.transports.http.head import check_size
 from session_runtime.transports.http.keyed import check_keyed, owner_of_key
 from session_runtime.transports.http.keyless import check_keyless
@@ -20,8 +26,12 @@ from session_runtime.types import LOCAL, Principal
 OPEN: Final = frozenset({"/healthz", "/readyz"})
 """Paths that tell nothing but whether the daemon is well, and need no key."""
 
-FOR_CALLERS: Final = frozenset({"/mcp", "/metrics", "/v1/ask", "/v1/tools"})
-"""Paths for every principal; all others are for admins."""
+FOR_CALLERS: Final = frozenset(
+    {"/mcp", "/metrics", "/v1/ask", "/v1/asks", "/v1/tools", COMPLETIONS, MODELS}
+)
+"""Paths for every principal, as is all below ``OF_ONE_ASK`` and that of models; others are for admins."""
+
+OF_ONE_ASK: Final = "/v1/asks/"
 
 
 class Gate(Protocol):
@@ -62,7 +72,7 @@ class NetworkGate:
             check_keyed(scope)
             return
         principal = admit(scope, keys)
-        if scope["path"] not in FOR_CALLERS:
+        if not _is_for_callers(scope["path"]):
             require_admin(principal)
 
     def admit(self, scope: Scope) -> Principal:
@@ -98,7 +108,7 @@ class Guard:
         try:
             self._gate.check(scope)
         except RequestError as error:
-            await refusal(error)(scope, receive, send)
+            await in_style(scope["path"], refusal(error))(scope, receive, send)
         else:
             await self._app(scope, receive, send)
 
@@ -110,6 +120,10 @@ def admit(scope: Scope, keys: Keyring) -> Principal:
         return LOCAL
     check_keyed(scope)
     return owner_of_key(scope["headers"], keys)
+
+
+def _is_for_callers(path: str) -> bool:
+    return path in FOR_CALLERS or path.startswith(OF_ONE_ASK) or is_openai(path)
 
 
 def require_admin(principal: Principal) -> None:

@@ -3,6 +3,11 @@
 from typing import Any, Final
 
 from session_runtime.transports.http.guard import OPEN
+from session_runtime.transports.http.openapi_asks import ASK_PATHS, ASK_SCHEMAS
+from session_runtime.transports.http.openapi_completions import (
+    COMPLETION_PATHS,
+    COMPLETION_SCHEMAS,
+)
 from session_runtime.transports.http.openapi_config import CONFIG_PATHS, CONFIG_SCHEMAS
 from session_runtime.transports.http.openapi_parts import (
     ANY_OBJECT,
@@ -10,6 +15,7 @@ from session_runtime.transports.http.openapi_parts import (
     NUMBER,
     TEXT,
     TEXTS,
+    TOKENS,
     WHOLE,
     answer,
     error,
@@ -20,11 +26,6 @@ from session_runtime.transports.http.openapi_parts import (
 )
 from session_runtime.transports.http.openapi_servers import SERVER_PATHS
 
-_TOKENS: Final = {
-    "type": "array",
-    "maxItems": 32,
-    "items": {"type": "string", "minLength": 1, "maxLength": 200},
-}
 _SCHEMAS: Final[dict[str, Any]] = {
     "Identity": {
         "type": "object",
@@ -57,8 +58,9 @@ _SCHEMAS: Final[dict[str, Any]] = {
             "deadline_s": {"type": "number", "exclusiveMinimum": 0},
             "metadata": ANY_OBJECT,
             "silent": {"type": "boolean"},
-            "confirmations": _TOKENS,
-            "declined": _TOKENS,
+            "confirmations": TOKENS,
+            "declined": TOKENS,
+            "detach": {"type": "boolean"},
         },
     },
     "AskResult": {
@@ -88,6 +90,7 @@ _SCHEMAS: Final[dict[str, Any]] = {
             "generation": {"type": "integer"},
             "error": ref("ErrorInfo"),
             "pending": {"type": "array", "items": ref("PendingCall")},
+            "cut_off": {"enum": ["length", "content_filter"]},
         },
     },
     "PendingCall": {
@@ -100,28 +103,6 @@ _SCHEMAS: Final[dict[str, Any]] = {
             "arguments": ANY_OBJECT,
             "call_id": TEXT,
             "expires_at": NUMBER,
-        },
-    },
-    "RunningAsk": {
-        "type": "object",
-        "description": "An ask that has not ended; started in seconds since 1970",
-        "required": [
-            *("ask_id", "started", "age_s", "generation", "model", "user", "principal"),
-            *("steps", "tool_calls", "state", "cancelling"),
-        ],
-        "additionalProperties": False,
-        "properties": {
-            "ask_id": TEXT,
-            "started": NUMBER,
-            "age_s": NUMBER,
-            "generation": WHOLE,
-            "model": TEXT,
-            "user": {"type": ["string", "null"]},
-            "principal": TEXT,
-            "steps": WHOLE,
-            "tool_calls": WHOLE,
-            "state": {"enum": ["starting", "model", "tools"]},
-            "cancelling": {"type": "boolean"},
         },
     },
     "Revocation": {
@@ -152,28 +133,6 @@ _SCHEMAS: Final[dict[str, Any]] = {
         "type": "object",
         "required": ["error"],
         "properties": {"error": ref("ErrorInfo")},
-    },
-}
-
-_ASK: Final = {
-    "summary": "Ask, and get the result as JSON or every event as it happens",
-    "requestBody": {"required": True, "content": {JSON: {"schema": ref("AskRequest")}}},
-    "responses": {
-        "200": {
-            "description": "How the ask ended; as a stream, one event per frame, the result last",
-            "content": {
-                JSON: {"schema": ref("AskResult")},
-                "text/event-stream": {"schema": TEXT},
-            },
-        },
-        "400": error("The request is wrong; the message names every problem"),
-        "403": error("The principal may not act for the identity; or as elsewhere"),
-        "406": error("Neither form of answer is accepted"),
-        "408": error("The body did not arrive in time"),
-        "409": error("A token under confirmations or declined is unknown, expired or used"),
-        "413": error("The body is too large"),
-        "415": error("The body is not declared as JSON"),
-        "503": error("At capacity or stopping; Retry-After says when to try again"),
     },
 }
 
@@ -222,34 +181,6 @@ _METRICS: Final = {
     },
 }
 
-_ASK_ID: Final = in_path("id", TEXT, "the ask's id")
-_ASKS: Final = {
-    "summary": "The asks that run, the oldest first",
-    "responses": {"200": answer("They", list_of("asks", ref("RunningAsk")))},
-}
-_ONE_ASK: Final = {
-    "summary": "One ask that runs",
-    "parameters": [_ASK_ID],
-    "responses": {
-        "200": answer("It", ref("RunningAsk")),
-        "404": error("No such ask is running"),
-    },
-}
-_CANCEL: Final = {
-    "summary": "End an ask that runs, or every one",
-    "parameters": [
-        in_path("id", TEXT, "the ask's id, or all"),
-        query("reason", TEXT, "what the caller of the ask is told"),
-    ],
-    "responses": {
-        "200": answer(
-            "How many asks were told to end, and had not been before",
-            {"type": "object", "required": ["cancelled"], "properties": {"cancelled": WHOLE}},
-        ),
-        "400": error("The query is wrong"),
-        "404": error("No such ask is running"),
-    },
-}
 _REVOCATIONS: Final = {
     "summary": "What is revoked, the oldest first",
     "responses": {"200": answer("It", list_of("revocations", ref("Revocation")))},
@@ -297,13 +228,12 @@ def _guarded(path: str, operations: dict[str, Any]) -> dict[str, Any]:
 
 
 _PATHS: Final[dict[str, dict[str, Any]]] = {
-    "/v1/ask": {"post": _ASK},
+    **COMPLETION_PATHS,
     "/v1/tools": {"get": _TOOLS},
     "/v1/status": {"get": _page("State of the runtime")},
-    "/v1/asks": {"get": _ASKS},
-    "/v1/asks/{id}": {"get": _ONE_ASK, "delete": _CANCEL},
     "/v1/revocations": {"get": _REVOCATIONS, "post": _REVOKE},
     "/v1/revocations/{number}": {"delete": _LIFT},
+    **ASK_PATHS,
     **CONFIG_PATHS,
     **SERVER_PATHS,
     "/healthz": {"get": _page("The process is alive")},
@@ -319,6 +249,6 @@ OPENAPI: Final[dict[str, Any]] = {
     "paths": {path: _guarded(path, operations) for path, operations in _PATHS.items()},
     "components": {
         "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
-        "schemas": {**_SCHEMAS, **CONFIG_SCHEMAS},
+        "schemas": {**_SCHEMAS, **ASK_SCHEMAS, **COMPLETION_SCHEMAS, **CONFIG_SCHEMAS},
     },
 }

@@ -41,3 +41,9 @@ TEXTS: Final = {"type": "array", "items": TEXT}
 WHOLE: Final = {"type": "integer"}
 NUMBER: Final = {"type": "number"}
 ANY_OBJECT: Final = {"type": "object"}
+TOKENS: Final = {
+    "type": "array",
+    "maxItems": 32,
+    "items": {"type": "string", "minLength": 1, "maxLength": 200},
+}
+"""Tokens of calls that wait for consent."""

@@ -23,8 +23,10 @@ from session_runtime.transports.http.answers import (
     on_request_error,
 )
 from session_runtime.transports.http.approvals import approval_routes
-from session_runtime.transports.http.ask import AskEndpoint
+from session_runtime.transports.http.asks import ask_routes
 from session_runtime.transports.http.brake import brake_routes
+from session_runtime.transports.http.completions import completion_routes
+from session_runtime.transports.http.completions_errors import styled
 from session_runtime.transports.http.config import config_routes
 from session_runtime.transports.http.door import HttpDoor, HttpLimits
 from session_runtime.transports.http.guard import Gate, Guard, NetworkGate
@@ -55,7 +57,8 @@ def build_app(
     pages = Pages(door, gate)
     app = Starlette(
         routes=[
-            Route("/v1/ask", AskEndpoint(door, gate, limits, stop).handle, methods=["POST"]),
+            *ask_routes(door, gate, limits, stop),
+            *completion_routes(door, gate, limits, stop),
             Route("/v1/tools", pages.tools, methods=["GET"]),
             Route("/v1/status", pages.status, methods=["GET"]),
             *brake_routes(door, gate, limits),
@@ -70,10 +73,10 @@ def build_app(
         ],
         middleware=[Middleware(Guard, gate)],
         exception_handlers={
-            RequestError: on_request_error,
-            SessionRuntimeError: on_error,
-            HTTPException: on_http_exception,
-            Exception: on_fault,
+            RequestError: styled(on_request_error),
+            SessionRuntimeError: styled(on_error),
+            HTTPException: styled(on_http_exception),
+            Exception: styled(on_fault),
         },
     )
     app.router.redirect_slashes = False

@@ -1,0 +1,100 @@
+"""Opens the MQTT door to a runtime, if it is configured; what it does is decided in ``transports/mqtt``."""
+
+import asyncio
+import hashlib
+import importlib
+import re
+import socket
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Protocol
+
+from session_runtime import __version__
+from session_runtime.app.runtime import Runtime
+from session_runtime.config.mqtt import MqttSettings
+from session_runtime.config.settings import Settings
+from session_runtime.registry.keyring import Keyring
+from session_runtime.transports.mqtt.endpoint import MqttEndpoint
+from session_runtime.types import AskEvent, AskRequest, AskResult
+
+_BROKER: Final = "session_runtime.transports.mqtt.broker"
+_LONGEST_HOST: Final = 40
+
+
+class MqttServing(Protocol):
+    """What the daemon does with the door."""
+
+    async def serve(self, stop: asyncio.Event) -> None:
+        """Take requests until ``stop`` is set."""
+
+    def drain(self) -> None:
+        """Take no further ones."""
+
+
+class _Closed:
+    """The door of a daemon that has none."""
+
+    async def serve(self, stop: asyncio.Event) -> None:
+        """Do nothing."""
+        del stop
+
+    def drain(self) -> None:
+        """Do nothing."""
+
+
+class RuntimeDoor:
+    """A runtime as the MQTT door needs it; see ``MqttDoor``."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+
+    async def ask(self, request: AskRequest, emit: Callable[[AskEvent], None]) -> AskResult:
+        """See ``MqttDoor``."""
+        return await self._runtime.ask(request, emit)
+
+    def keys(self) -> Keyring:
+        """See ``MqttDoor``."""
+        return self._runtime.keys()
+
+    def settings(self) -> MqttSettings:
+        """See ``MqttDoor``."""
+        return self._runtime.generation.settings.mqtt
+
+    def presence(self) -> Mapping[str, Any]:
+        """See ``MqttDoor``."""
+        generation, last = self._runtime.generation, self._runtime.live.receipts.last
+        return {
+            "name": generation.settings.runtime.name,
+            "version": __version__,
+            "digest": generation.digest,
+            "generation": generation.number,
+            "asks": self._runtime.asks,
+            "most_asks": generation.settings.runtime.max_concurrent_asks,
+            "receipt": None if last is None else {"id": last.id, "verdict": last.verdict},
+        }
+
+    def most_at_hand(self) -> int:
+        """See ``MqttDoor``: each principal has a queue of its own."""
+        settings = self._runtime.generation.settings
+        principals = max(1, len(settings.mqtt.signers))
+        bounds = settings.runtime
+        return bounds.max_concurrent_asks + principals * bounds.max_waiting_asks
+
+
+def open_mqtt(runtime: Runtime) -> MqttServing:
+    """The door as the configuration in force has it; one that does nothing unless it is enabled."""
+    settings = runtime.generation.settings
+    if not settings.mqtt.enabled:
+        return _Closed()
+    # aiomqtt is an extra: without the door nothing of it is there, or imported
+    module = importlib.import_module(_BROKER)
+    door, replica = RuntimeDoor(runtime), replica_name(settings, socket.gethostname())
+    return MqttEndpoint(door, module.Broker(door.settings, replica), replica, runtime.mqtt)
+
+
+def replica_name(settings: Settings, host: str) -> str:
+    """The name of this replica: as configured, or one that only the owner of its state directory has."""
+    if settings.mqtt.id is not None:
+        return settings.mqtt.id
+    place = hashlib.sha256(str(settings.runtime.state_dir).encode("utf-8", "surrogateescape"))
+    plain = re.sub(r"[^A-Za-z0-9_.-]", "-", host)[:_LONGEST_HOST] or "host"
+    return f"{plain}-{place.hexdigest()[:8]}"

@@ -1,0 +1,212 @@
+"""The one owner of places to run in: which ask has one, which wait, and who is next (ASK-13, NET-5).
+
+How many there are is decided by the configuration, what an ask does with its place by ``service``.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from session_runtime.errors import BusyError
+from session_runtime.types import AskRequest, Identity, Principal
+
+_NOBODY: Final = Principal("")
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Who wants to run an ask: users share the places of their principal.
+
+    ``conversation`` is None if the ask may run beside any other, ``own`` the most that its principal
+    may have at once, None for no bound of its own.
+    """
+
+    ask_id: str
+    principal: str
+    user: str | None = None
+    conversation: str | None = None
+    own: int | None = None
+
+    @property
+    def talk(self) -> tuple[str, str | None, str | None]:
+        """The conversation together with whose it is."""
+        return self.principal, self.user, self.conversation
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How many asks may run, and how many of one principal may wait for that."""
+
+    running: int
+    waiting: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """A claim that waits; it goes on when it has its place, or was dismissed."""
+
+    claim: Claim
+    go_on: asyncio.Future[None]
+
+
+class Places:
+    """Places of asks, on the event loop only.
+
+    An ask waits if its conversation is busy or its principal has as many asks as it may; where the
+    daemon itself is full it is refused. Places that become free go round the principals that wait, and
+    within each round its users, each of whom is served in order. ``bounds`` gives those in force.
+    """
+
+    def __init__(self, bounds: Callable[[], Bounds]) -> None:
+        self._bounds = bounds
+        self._running: dict[str, Claim] = {}
+        self._of_principal: Counter[str] = Counter()
+        self._talking: set[tuple[str, str | None, str | None]] = set()
+        self._waiting: dict[str, dict[str | None, dict[str, _Waiting]]] = {}
+
+    @property
+    def waiting(self) -> tuple[Claim, ...]:
+        """The claims that wait, of each user the oldest first."""
+        return tuple(each.claim for each in self._each())
+
+    async def enter(self, claim: Claim) -> bool:
+        """Get a place, which ``leave`` gives back, or be dismissed; tells whether that took a wait.
+
+        Raises BusyError at once if there is no room to run or to wait. One that is cancelled has no place.
+        """
+        if self._is_free(claim):
+            self._check_capacity()
+            self._take(claim)
+            return False
+        self._check_queue(claim)
+        waiting = _Waiting(claim, asyncio.get_running_loop().create_future())
+        users = self._waiting.setdefault(claim.principal, {})
+        users.setdefault(claim.user, {})[claim.ask_id] = waiting
+        try:
+            await waiting.go_on
+        except asyncio.CancelledError:
+            self._drop(claim)
+            self.leave(claim.ask_id)  # it may have had its place before it could know
+            raise
+        return True
+
+    def leave(self, ask_id: str) -> None:
+        """Give back a place, if the ask has one, and let in who waited for it."""
+        claim = self._running.pop(ask_id, None)
+        if claim is None:
+            return
+        self._of_principal[claim.principal] -= 1
+        if not self._of_principal[claim.principal]:
+            del self._of_principal[claim.principal]
+        self._talking.discard(claim.talk)
+        self._let_in()
+
+    def dismiss(self, ask_id: str) -> None:
+        """Let an ask wait no longer, if it does; it gets no place."""
+        found = next((each for each in self._each() if each.claim.ask_id == ask_id), None)
+        if found is not None:
+            self._drop(found.claim)
+            found.go_on.set_result(None)
+
+    def of_talk(self, claim: Claim) -> tuple[str, ...]:
+        """The asks of the same conversation, waiting and running."""
+        waiting = (each.claim for each in self._each())
+        everybody = (*waiting, *self._running.values())
+        return tuple(each.ask_id for each in everybody if each.talk == claim.talk)
+
+    def _is_free(self, claim: Claim) -> bool:
+        if claim.conversation is not None and claim.talk in self._talking:
+            return False
+        return claim.own is None or self._of_principal[claim.principal] < claim.own
+
+    def _take(self, claim: Claim) -> None:
+        self._running[claim.ask_id] = claim
+        self._of_principal[claim.principal] += 1
+        if claim.conversation is not None:
+            self._talking.add(claim.talk)
+
+    def _check_capacity(self) -> None:
+        most = self._bounds().running
+        if len(self._running) >= most:
+            raise BusyError(
+                f"{most} asks are running, the most that runtime.max_concurrent_asks allows",
+                code="busy.capacity",
+            )
+
+    def _check_queue(self, claim: Claim) -> None:
+        """Keep room for others: a user may let as many asks wait as there are places left to wait in."""
+        users = self._waiting.get(claim.principal, {})
+        most, own = self._bounds().waiting, len(users.get(claim.user, ()))
+        left = most - sum(len(asks) for asks in users.values())
+        if own >= left:
+            raise BusyError(
+                f"{most - left} asks of {claim.principal!r} wait for their turn, {own} of them of this"
+                f" user; {most} may in all (runtime.max_waiting_asks)",
+                code="busy.queue",
+            )
+
+    def _let_in(self) -> None:
+        while len(self._running) < self._bounds().running:
+            chosen = next((each for each in self._each() if self._is_free(each.claim)), None)
+            if chosen is None:
+                return
+            claim = chosen.claim
+            self._drop(claim)
+            self._go_last(claim)
+            self._take(claim)
+            chosen.go_on.set_result(None)
+
+    def _go_last(self, claim: Claim) -> None:
+        """Put the principal and the user who have just been served behind all others."""
+        users = self._waiting.pop(claim.principal, None)
+        if users is None:
+            return
+        if (asks := users.pop(claim.user, None)) is not None:
+            users[claim.user] = asks
+        self._waiting[claim.principal] = users
+
+    def _each(self) -> Iterator[_Waiting]:
+        for users in self._waiting.values():
+            for asks in users.values():
+                yield from asks.values()
+
+    def _drop(self, claim: Claim) -> None:
+        users = self._waiting.get(claim.principal, {})
+        asks = users.get(claim.user, {})
+        asks.pop(claim.ask_id, None)
+        if not asks:
+            users.pop(claim.user, None)
+        if not users:
+            self._waiting.pop(claim.principal, None)
+
+
+Serial = Literal["queue", "cancel_previous", "parallel"]
+
+
+def claim_of(ask_id: str, request: AskRequest, mode: Serial, own: int | None) -> Claim:
+    """What a request claims; one with values of wrong types ends by itself as soon as it runs."""
+    principal = request.principal if isinstance(request.principal, Principal) else _NOBODY
+    talk = None if mode == "parallel" else _text(request.conversation)
+    most = own if principal.max_concurrent_asks is None else principal.max_concurrent_asks
+    return Claim(ask_id, principal.name, user_of(request), talk, most)
+
+
+def user_of(request: AskRequest) -> str | None:
+    """Whom an ask is for: the user that the request states, otherwise the principal's own."""
+    stated = _text(request.identity.user) if isinstance(request.identity, Identity) else None
+    if stated is not None or not isinstance(request.principal, Principal):
+        return stated
+    own = request.principal.identity
+    return None if own is None else own.user
+
+
+def deadline_of(request: AskRequest) -> float:
+    """In how many seconds a request has to be done, as far as it says so."""
+    value = request.deadline_s
+    return value if isinstance(value, int | float) and value > 0 else float("inf")
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None

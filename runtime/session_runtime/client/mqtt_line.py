@@ -1,0 +1,147 @@
+"""A backend's connection to an MQTT broker by aiomqtt; what goes over it is decided in ``mqtt``."""
+
+import socket
+import ssl
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+import aiomqtt
+from paho.mqtt.packettypes import PacketTypes
+from paho.mqtt.properties import Properties
+
+from session_runtime.types import nothing
+from session_runtime.wire.mqtt import JSON_TYPE
+
+TIMEOUT_S: Final = 10.0
+_QOS: Final = 1
+_MOST_PENDING: Final = 100_000
+_NO_DELAY: Final = ((socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),)
+_FAULTS: Final = (aiomqtt.MqttError, OSError)
+
+
+class LineError(Exception):
+    """The connection cannot be made, or broke; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Broker:
+    """Where the broker is, and as whom it is spoken to; ``tls`` encrypts the connection."""
+
+    host: str = "127.0.0.1"
+    port: int = 1883
+    username: str | None = None
+    password: str | None = field(default=None, repr=False)
+    tls: ssl.SSLContext | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A message from the broker; ``retained`` is one that it had kept."""
+
+    topic: str
+    body: bytes
+    correlation: bytes | None = None
+    retained: bool = False
+    properties: Mapping[str, str] = field(default_factory=nothing)
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A request; ``expiry_s`` is how long it is worth carrying out."""
+
+    topic: str
+    body: bytes
+    reply: str
+    correlation: bytes
+    expiry_s: int
+    properties: Mapping[str, str]
+
+
+class Line(Protocol):
+    """One connection; both methods raise LineError once it broke."""
+
+    def messages(self) -> AsyncIterator[Received]:
+        """Give what comes, in order."""
+
+    async def publish(self, message: Sent) -> None:
+        """Send a request, and wait until the broker has it."""
+
+
+class Connect(Protocol):
+    """Opens connections that are subscribed to these topics; LineError if there can be none."""
+
+    def __call__(self, topics: Sequence[str]) -> AbstractAsyncContextManager[Line]:
+        """Open one."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerConnect:
+    """Connections to one broker; see ``Connect``."""
+
+    broker: Broker
+
+    @asynccontextmanager
+    async def __call__(self, topics: Sequence[str]) -> AsyncIterator["BrokerLine"]:
+        """See ``Connect``."""
+        broker = self.broker
+        client = aiomqtt.Client(
+            broker.host,
+            broker.port,
+            username=broker.username,
+            password=broker.password,
+            protocol=aiomqtt.ProtocolVersion.V5,
+            tls_context=broker.tls,
+            timeout=TIMEOUT_S,
+            socket_options=_NO_DELAY,
+            max_inflight_messages=1_000,
+        )
+        client.pending_calls_threshold = _MOST_PENDING
+        try:
+            async with client:
+                for topic in topics:
+                    await client.subscribe(topic, qos=_QOS)
+                yield BrokerLine(client)
+        except _FAULTS as error:
+            raise LineError(str(error)) from error
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerLine:
+    """See ``Line``."""
+
+    client: aiomqtt.Client
+
+    async def messages(self) -> AsyncIterator[Received]:
+        """See ``Line``."""
+        try:
+            async for message in self.client.messages:
+                yield _received(message)
+        except _FAULTS as error:
+            raise LineError(str(error)) from error
+
+    async def publish(self, message: Sent) -> None:
+        """See ``Line``."""
+        properties = Properties(PacketTypes.PUBLISH)  # type: ignore[no-untyped-call]
+        properties.ContentType = JSON_TYPE
+        properties.ResponseTopic = message.reply
+        properties.CorrelationData = message.correlation
+        properties.MessageExpiryInterval = message.expiry_s
+        properties.UserProperty = list(message.properties.items())
+        try:
+            await self.client.publish(message.topic, message.body, _QOS, properties=properties)
+        except _FAULTS as error:
+            raise LineError(str(error)) from error
+
+
+def _received(message: aiomqtt.Message) -> Received:
+    given: Mapping[str, Any] = vars(message.properties) if message.properties else {}
+    body = message.payload if isinstance(message.payload, bytes | bytearray) else b""
+    return Received(
+        str(message.topic),
+        bytes(body),
+        given.get("CorrelationData"),
+        message.retain,
+        dict(given.get("UserProperty", ())),
+    )

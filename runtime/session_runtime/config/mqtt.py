@@ -1,0 +1,214 @@
+"""The section [mqtt]: the MQTT door, its broker, and whose signatures it takes (NET-6).
+
+What a signer may do is configured in [http.keys]; how messages are carried is decided in ``transports``.
+"""
+
+import importlib.util
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Final
+
+from pydantic import AfterValidator, Field, SecretStr, ValidationInfo, field_validator
+
+from session_runtime.config.http import HttpSettings, PrincipalName, is_loopback
+from session_runtime.config.secrets import is_reference
+from session_runtime.config.section import (
+    Count,
+    Name,
+    Seconds,
+    Section,
+    Whole,
+    key,
+    read_only,
+    table,
+)
+
+LEAST_SECRET_CHARS: Final = 32
+_LEVEL: Final = r"[^/+#$\s\0-\x1f]{1,64}"
+_PREFIX: Final = re.compile(rf"{_LEVEL}(?:/{_LEVEL}){{0,7}}")
+_WORD: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+
+
+class MqttSigner(Section):
+    """The signing secret of one principal of [http.keys], which bears the same name."""
+
+    secret: SecretStr = key(
+        None,
+        "What the principal signs its messages with, 32 characters or more that nobody can guess, best as"
+        ' "env:NAME" or "file:/path". Not its key.',
+    )
+
+    @field_validator("secret", mode="before")
+    @classmethod
+    def _is_long(cls, secret: object) -> object:
+        if not isinstance(secret, SecretStr):
+            raise ValueError('is missing: give it as "env:NAME" or "file:/path"')
+        written = secret.get_secret_value()
+        if len(written) < LEAST_SECRET_CHARS and not is_reference(written):
+            raise ValueError(f"is shorter than {LEAST_SECRET_CHARS} characters")
+        return secret
+
+
+class MqttSettings(Section):
+    """Asks by an MQTT 5 broker (NET-6)."""
+
+    signers: Annotated[Mapping[PrincipalName, MqttSigner], AfterValidator(read_only)] = table(
+        "Who may ask once there are keys: principals of [http.keys], under the same names."
+    )
+    enabled: bool = key(
+        False,
+        "Whether asks are taken from the broker; needs the extra session-runtime[mqtt].",
+        acts="restart",
+    )
+    host: Name = key(
+        "127.0.0.1",
+        "The broker's name or address. Without signers it must be a loopback address, as every"
+        " publisher is admin then.",
+        acts="restart",
+    )
+    port: Annotated[int, Field(ge=1, le=65535)] = key(1883, "The broker's port.", acts="restart")
+    tls: bool = key(
+        False,
+        "Whether the connection is encrypted; the broker's certificate is always checked.",
+        acts="restart",
+    )
+    ca_file: Path | None = key(
+        None,
+        "A PEM file of authorities that the broker's certificate may be from; unset: those of the"
+        " system. Read for each connection.",
+        acts="restart",
+    )
+    cert_file: Path | None = key(
+        None,
+        "A PEM file with the certificate, and its chain, that the daemon shows to the broker.",
+        acts="restart",
+    )
+    key_file: Path | None = key(
+        None,
+        "A PEM file with the private key of cert_file; unset: it is in there too.",
+        acts="restart",
+    )
+    username: Name | None = key(
+        None, "Name that the broker knows the daemon by; used from the next connection on."
+    )
+    password: SecretStr | None = key(
+        None,
+        'Password of that name, best as "env:NAME" or "file:/path"; used from the next connection on.',
+    )
+    prefix: Name = key(
+        "session-runtime", "The topic under which all topics of the daemon lie.", acts="restart"
+    )
+    group: str = key(
+        "replicas",
+        'Daemons of the same group share the asks between them. "" takes all asks alone, for a broker'
+        " without shared subscriptions.",
+        acts="restart",
+    )
+    id: Name | None = key(
+        None,
+        "Name of this replica, which no other may have; unset: made from the host's name and"
+        " runtime.state_dir.",
+        acts="restart",
+    )
+    keepalive_s: Annotated[int, Field(ge=1, le=65535)] = key(
+        30,
+        "How long the connection may be silent before it is tested, in seconds.",
+        acts="restart",
+    )
+    session_expiry_s: Whole = key(
+        10,
+        "How long the broker keeps what was sent to a replica whose connection broke, in seconds; it"
+        " goes to no other one meanwhile. 0 keeps nothing.",
+        acts="restart",
+    )
+    max_message_bytes: Count = key(
+        1_000_000,
+        "The largest request that is read and the largest answer that is sent, in bytes; not more than"
+        " the broker passes on.",
+        acts="restart",
+    )
+    window_s: Seconds = key(
+        600.0,
+        "How long an ask is remembered, so that the same one is answered without a second run, in seconds.",
+        acts="restart",
+    )
+    max_signed_s: Seconds = key(
+        300.0,
+        "How far ahead a signature may expire, in seconds; not more than window_s.",
+        acts="restart",
+    )
+
+    @field_validator("enabled")
+    @classmethod
+    def _library_is_there(cls, enabled: bool) -> bool:
+        if enabled and importlib.util.find_spec("aiomqtt") is None:
+            raise ValueError(
+                "needs aiomqtt, which is not installed: pip install 'session-runtime[mqtt]'"
+                " (in its source tree: '.[mqtt]')"
+            )
+        return enabled
+
+    @field_validator("prefix")
+    @classmethod
+    def _is_a_topic(cls, prefix: str) -> str:
+        if not _PREFIX.fullmatch(prefix):
+            raise ValueError(
+                "must be at most 8 names joined by /, without spaces, +, # and $, none of them empty"
+            )
+        return prefix
+
+    @field_validator("group", "id")
+    @classmethod
+    def _is_a_word(cls, word: str | None) -> str | None:
+        if word and not _WORD.fullmatch(word):
+            raise ValueError("use up to 64 letters, digits, _, - and .")
+        return word
+
+    @field_validator("key_file")
+    @classmethod
+    def _belongs_to_a_certificate(cls, key_file: Path | None, info: ValidationInfo) -> Path | None:
+        if key_file is not None and info.data.get("cert_file") is None:
+            raise ValueError("needs cert_file, whose key it is")
+        return key_file
+
+    @field_validator("password")
+    @classmethod
+    def _has_a_name(cls, password: SecretStr | None, info: ValidationInfo) -> SecretStr | None:
+        if password is not None and info.data.get("username") is None:
+            raise ValueError("needs username, whose password it is")
+        return password
+
+    @field_validator("max_signed_s")
+    @classmethod
+    def _within_the_window(cls, max_signed_s: float, info: ValidationInfo) -> float:
+        window_s = info.data.get("window_s")
+        if window_s is not None and max_signed_s > window_s:
+            raise ValueError(
+                f"must not be more than window_s ({window_s:g}): what is forgotten could be sent again"
+            )
+        return max_signed_s
+
+
+def mqtt_faults(mqtt: MqttSettings, http: HttpSettings) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Find what does not fit between [mqtt] and [http.keys]: pairs of a key and what is wrong with it."""
+    for name in mqtt.signers:
+        if name not in http.keys:
+            fault = (
+                f"there is no principal {name!r} in [http.keys]: session-runtime keys add {name}"
+            )
+            yield ("mqtt", "signers", name, "secret"), fault
+    if not mqtt.enabled:
+        return
+    if http.keys and not mqtt.signers:
+        yield (
+            ("mqtt", "enabled"),
+            "there are keys, so that nobody may ask without a signature: add [mqtt.signers.NAME] for"
+            " principals that may, or take [mqtt] away",
+        )
+    if not http.keys and not is_loopback(mqtt.host):
+        yield (
+            ("mqtt", "host"),
+            "publishers need no signature, so only a broker on a loopback address is allowed: for others,"
+            " set keys (session-runtime keys add NAME) and [mqtt.signers.NAME]",
+        )

@@ -1,0 +1,174 @@
+"""Asks as resources (NET-1, REL-9): ask, and what runs or is kept: show it, follow it, end it, confirm.
+
+Who made an ask sees and touches it, and so does an admin; for all others it does not exist.
+"""
+
+import asyncio
+import hashlib
+from dataclasses import replace
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from session_runtime.ask.kept_asks import KeptAsk, follow_up
+from session_runtime.ask.service import ALL, BY_OPERATOR
+from session_runtime.errors import RequestError
+from session_runtime.registry.revocations import checked_reason
+from session_runtime.transports.http.accept import choose_form
+from session_runtime.transports.http.answers import json_answer
+from session_runtime.transports.http.ask import Asked, AskEndpoint, key_of
+from session_runtime.transports.http.body import read_body
+from session_runtime.transports.http.door import HttpDoor, HttpLimits
+from session_runtime.transports.http.events import EventStream
+from session_runtime.transports.http.guard import Gate, require_admin
+from session_runtime.transports.http.query import check_query
+from session_runtime.types import AskResult, Principal, RunningAsk
+from session_runtime.wire import (
+    confirm_from_json,
+    detach_from_json,
+    parse_json,
+    result_to_json,
+    running_to_json,
+)
+
+_OPERATOR_ENDED: Final = "an operator ended this ask"
+_CALLER_ENDED: Final = "its caller ended this ask"
+_BY_CALLER: Final = "cancelled.caller"
+_LONGEST_NUMBER: Final = 15
+
+
+def ask_routes(door: HttpDoor, gate: Gate, limits: HttpLimits, stop: asyncio.Event) -> list[Route]:
+    """All routes of asks."""
+    ask = AskEndpoint(door, gate, limits, stop)
+    asks = _Asks(door, gate, limits, ask)
+    return [
+        Route("/v1/ask", ask.handle, methods=["POST"]),
+        Route("/v1/asks", asks.list, methods=["GET"]),
+        Route("/v1/asks/{id}", asks.one, methods=["GET", "DELETE"]),
+        Route("/v1/asks/{id}/events", asks.events, methods=["GET"]),
+        Route("/v1/asks/{id}/confirm", asks.confirm, methods=["POST"]),
+    ]
+
+
+class _Asks:
+    """The asks that run, and those that are kept."""
+
+    def __init__(self, door: HttpDoor, gate: Gate, limits: HttpLimits, ask: AskEndpoint) -> None:
+        self._door = door
+        self._gate = gate
+        self._limits = limits
+        self._ask = ask
+
+    async def list(self, request: Request) -> Response:
+        """``GET /v1/asks``: those that have not ended, the oldest first."""
+        principal = self._gate.admit(request.scope)
+        mine = (ask for ask in self._door.running.list() if _is_for(principal, ask.principal))
+        return json_answer({"asks": [running_to_json(ask) for ask in mine]})
+
+    async def one(self, request: Request) -> Response:
+        """``/v1/asks/{id}``: show or end it."""
+        principal = self._gate.admit(request.scope)
+        if request.method == "DELETE":
+            return self._cancel(request, principal)
+        return self._show(request.path_params["id"], principal)
+
+    async def events(self, request: Request) -> EventStream:
+        """``GET /v1/asks/{id}/events?after=``: what it reported since, then what it does."""
+        principal = self._gate.admit(request.scope)
+        check_query(request.query_params, ("after",))
+        after = _sequence(request.query_params.get("after", "0"))
+        return self._ask.follow(self._kept(request.path_params["id"], principal), after)
+
+    async def confirm(self, request: Request) -> Response | EventStream:
+        """``POST /v1/asks/{id}/confirm``: go on with what a person said about its calls (RTE-9)."""
+        form = choose_form(",".join(request.headers.getlist("accept")))
+        key = key_of(request)
+        body = await read_body(request, self._limits.max_body_bytes, self._limits.body_timeout_s)
+        data = parse_json(body)
+        said, detach = confirm_from_json(data), detach_from_json(data)
+        principal, wanted = self._gate.admit(request.scope), request.path_params["id"]
+        kept = self._kept(wanted, principal)
+        if kept.principal != principal.name:  # no admin gives consent for others
+            raise _no_such_ask(wanted)
+        asked = replace(follow_up(kept, *said), principal=principal)
+        digest = hashlib.sha256(kept.ask_id.encode() + body).digest()
+        return await self._ask.answer(Asked(asked, form, detach, key, digest), request.receive)
+
+    def _show(self, wanted: str, principal: Principal) -> Response:
+        if running := self._running(wanted, principal):
+            return json_answer(running_to_json(running))
+        kept = self._door.kept.find(wanted)
+        if kept is None or kept.result is None or not _is_for(principal, kept.principal):
+            raise _no_such_ask(wanted)
+        return json_answer(_ended(kept, kept.result))
+
+    def _cancel(self, request: Request, principal: Principal) -> Response:
+        """``DELETE ?reason=``: end one, or ``all``; tells how many were not ending yet."""
+        wanted = request.path_params["id"]
+        by_caller = not principal.admin
+        reason = _reason(request, _CALLER_ENDED if by_caller else _OPERATOR_ENDED)
+        if wanted == ALL:
+            require_admin(principal)
+        elif self._running(wanted, principal) is None:
+            kept = self._door.kept.find(wanted)
+            if kept is None or not _is_for(principal, kept.principal):
+                raise _no_such_ask(wanted)
+        code = _BY_CALLER if by_caller else BY_OPERATOR
+        return json_answer({"cancelled": self._door.running.cancel(wanted, reason, code)})
+
+    def _kept(self, wanted: str, principal: Principal) -> KeptAsk:
+        kept = self._door.kept.find(wanted)
+        if kept is not None and _is_for(principal, kept.principal):
+            return kept
+        if self._running(wanted, principal) is None:
+            raise _no_such_ask(wanted)
+        raise RequestError(
+            f"{wanted} belongs to the connection that asked: with detach, or an Idempotency-Key, its"
+            " events and its result are kept",
+            code="request.not_kept",
+        )
+
+    def _running(self, wanted: str, principal: Principal) -> RunningAsk | None:
+        found = (ask for ask in self._door.running.list() if ask.ask_id == wanted)
+        return next((ask for ask in found if _is_for(principal, ask.principal)), None)
+
+
+def _ended(kept: KeptAsk, result: AskResult) -> dict[str, object]:
+    """An ask that has ended, and until when it is kept, in seconds since 1970."""
+    return {
+        "ask_id": kept.ask_id,
+        "state": "ended",
+        "started": kept.started,
+        "ended": kept.ended,
+        "kept_until": kept.kept_until,
+        "user": kept.user,
+        "principal": kept.principal,
+        "result": result_to_json(result),
+    }
+
+
+def _is_for(principal: Principal, owner: str) -> bool:
+    return principal.admin or principal.name == owner
+
+
+def _reason(request: Request, otherwise: str) -> str:
+    check_query(request.query_params, ("reason",))
+    return checked_reason(request.query_params.get("reason", otherwise))
+
+
+def _sequence(text: str) -> int:
+    if text.isascii() and text.isdigit() and len(text) <= _LONGEST_NUMBER:
+        return int(text)
+    raise RequestError(
+        f"the query parameter 'after' is {text[:40]!r}; give the seq of the last event that was seen,"
+        " or 0 for all"
+    )
+
+
+def _no_such_ask(ask_id: str) -> RequestError:
+    return RequestError(
+        f"no ask {ask_id[:100]!r} is running or kept; GET /v1/asks lists those that run",
+        code="request.unknown_ask",
+    )

@@ -1,0 +1,116 @@
+"""``/v1/chat/completions`` and ``/v1/models``: asks for clients of OpenAI's interface (NET-1).
+
+The daemon runs the tools; the profiles are the models.
+"""
+
+import asyncio
+import time
+from dataclasses import replace
+from functools import partial
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import Receive
+
+from session_runtime.errors import RequestError
+from session_runtime.transports.http.answers import STOPPING, error_answer, json_answer
+from session_runtime.transports.http.attached import attached
+from session_runtime.transports.http.body import parsed, read_body
+from session_runtime.transports.http.completions_errors import (
+    COMPLETIONS,
+    MODELS,
+    failure,
+    in_style,
+)
+from session_runtime.transports.http.completions_reply import Heading, completion, model_object
+from session_runtime.transports.http.completions_request import Wanted, completion_from_json
+from session_runtime.transports.http.completions_stream import CompletionForm, Heard
+from session_runtime.transports.http.door import HttpDoor, HttpLimits
+from session_runtime.transports.http.events import EventStream
+from session_runtime.transports.http.guard import Gate
+from session_runtime.transports.http.query import check_query
+from session_runtime.transports.outbox import Outbox
+
+
+def completion_routes(
+    door: HttpDoor, gate: Gate, limits: HttpLimits, stop: asyncio.Event
+) -> list[Route]:
+    """All routes of OpenAI's interface."""
+    models = _Models(door, gate)
+    return [
+        Route(COMPLETIONS, _Completions(door, gate, limits, stop).handle, methods=["POST"]),
+        Route(MODELS, models.all, methods=["GET"]),
+        Route(f"{MODELS}/{{id:path}}", models.one, methods=["GET"]),
+    ]
+
+
+class _Completions:
+    """Reads a request and runs it as an ask; a client that disconnects cancels it."""
+
+    def __init__(self, door: HttpDoor, gate: Gate, limits: HttpLimits, stop: asyncio.Event) -> None:
+        self._door = door
+        self._gate = gate
+        self._limits = limits
+        self._stop = stop
+
+    async def handle(self, request: Request) -> Response | EventStream:
+        """``POST``: the whole answer, or a stream if the request says so; ``Accept`` is not looked at."""
+        body = await read_body(request, self._limits.max_body_bytes, self._limits.body_timeout_s)
+        wanted = await parsed(body, completion_from_json)
+        asked = replace(wanted.asked, principal=self._gate.admit(request.scope))
+        wanted = replace(wanted, asked=asked)
+        if not wanted.stream:
+            return await self._answer(wanted, request.receive)
+        # with require_end a model's prose may be sent back to it: what it has to say are messages
+        live = not self._door.live.snapshot.settings.ask.require_end
+        form = CompletionForm(wanted, _now(), live=live)
+        outbox = Outbox()
+        work = partial(self._door.ask, asked, outbox.emit)
+        return EventStream(outbox, work, self._stop, self._limits.ping_s, form)
+
+    async def _answer(self, wanted: Wanted, receive: Receive) -> Response:
+        created, heard = _now(), Heard(wanted.asked.model)
+        asking = asyncio.create_task(self._door.ask(wanted.asked, heard.emit), name="http ask")
+        async with attached(asking, receive, self._stop):
+            await asyncio.wait([asking])
+        if asking.cancelled():
+            return in_style(COMPLETIONS, error_answer(STOPPING, 503))
+        result = asking.result()
+        refusal = failure(result, may_repeat=not heard.tools_ran)
+        if refusal is not None:
+            return refusal
+        heading = Heading(result.ask_id, created, heard.model)
+        return json_answer(completion(heading, result, wanted))
+
+
+class _Models:
+    """The profiles, the default one first."""
+
+    def __init__(self, door: HttpDoor, gate: Gate) -> None:
+        self._door = door
+        self._gate = gate
+
+    async def all(self, request: Request) -> Response:
+        """``GET /v1/models``."""
+        self._gate.admit(request.scope)
+        check_query(request.query_params, ())
+        return json_answer({"object": "list", "data": [*map(self._shown, self._door.models())]})
+
+    async def one(self, request: Request) -> Response:
+        """``GET /v1/models/{id}``."""
+        self._gate.admit(request.scope)
+        wanted, names = request.path_params["id"], self._door.models()
+        if wanted not in names:
+            raise RequestError(
+                f"there is no model profile {wanted[:100]!r}; GET {MODELS} lists all",
+                code="request.unknown_model",
+            )
+        return json_answer(self._shown(wanted))
+
+    def _shown(self, name: str) -> dict[str, object]:
+        return model_object(name, self._door.live.snapshot.settings.runtime.name)
+
+
+def _now() -> int:
+    return int(time.time())

@@ -1,0 +1,35 @@
+"""How long to wait before the next connection: longer each time, and never the same for two replicas."""
+
+import random
+from collections.abc import Callable
+from typing import Final
+
+FIRST_S: Final = 0.5
+LONGEST_S: Final = 30.0
+STEADY_S: Final = 10.0
+"""A connection that lasted so long was a good one; one that breaks at once is another failure."""
+
+
+class Backoff:
+    """Counts failures; ``clock`` gives seconds, ``chance`` numbers from 0 to 1."""
+
+    def __init__(
+        self, clock: Callable[[], float], chance: Callable[[], float] = random.random
+    ) -> None:
+        self._clock = clock
+        self._chance = chance
+        self._failures = 0
+        self._since: float | None = None
+
+    def connected(self) -> None:
+        """A connection is up."""
+        self._since = self._clock()
+
+    def next_s(self) -> float:
+        """How long to wait now that there is no connection: half of the full time, and a part by chance."""
+        if self._since is not None and self._clock() - self._since >= STEADY_S:
+            self._failures = 0
+        self._since = None
+        full: float = min(LONGEST_S, FIRST_S * 2**self._failures)
+        self._failures = min(self._failures + 1, 16)
+        return full / 2 + full / 2 * self._chance()

@@ -1,0 +1,209 @@
+"""Keeps a connection to the broker and takes requests from it; what they come to is ``answering``'s."""
+
+import asyncio
+import logging
+from contextlib import suppress
+from typing import Any, Final, Literal
+
+from session_runtime.transports.mqtt.answering import Answering
+from session_runtime.transports.mqtt.backoff import Backoff
+from session_runtime.transports.mqtt.door import MqttDoor
+from session_runtime.transports.mqtt.link import (
+    Connect,
+    Incoming,
+    Link,
+    LinkError,
+    Outgoing,
+    Terms,
+)
+from session_runtime.transports.mqtt.outlet import Outlet
+from session_runtime.transports.mqtt.state import MqttState
+from session_runtime.transports.mqtt.window import MemoryWindow, Window
+from session_runtime.wire import to_bytes
+from session_runtime.wire.mqtt import shared_filter, status_topic
+
+Phase = Literal["online", "draining", "offline"]
+
+TELL_S: Final = 5.0
+"""How often it is looked whether the status has changed."""
+
+GRACE_S: Final = 3.0
+"""How long answers of asks that are over may take when the daemon stops."""
+
+OFFLINE_S: Final = 86_400
+"""How long the broker keeps the status of a replica that is gone."""
+
+SPARE: Final = 64
+"""So many requests more than may run are taken, to be told that they may not."""
+
+OVERRUN: Final = 8
+"""Brokers send more than was agreed, at times several times as much."""
+
+_log = logging.getLogger(__name__)
+
+
+class MqttEndpoint:
+    """The door; ``serve`` owns the connection and all that it carries."""
+
+    def __init__(
+        self,
+        door: MqttDoor,
+        connect: Connect,
+        replica: str,
+        state: MqttState,
+        *,
+        window: Window | None = None,
+        backoff: Backoff | None = None,
+        tell_s: float = TELL_S,
+    ) -> None:
+        clock = asyncio.get_running_loop().time
+        self._door = door
+        self._connect = connect
+        self._replica = replica
+        self._state = state
+        self._backoff = backoff or Backoff(clock)
+        self._tell_s = tell_s
+        self._outlet = Outlet()
+        self._answering = Answering(
+            door,
+            self._outlet,
+            MemoryWindow(door.settings().window_s, clock) if window is None else window,
+            state,
+            replica,
+        )
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._phase: Phase = "online"
+        self._turn = asyncio.Event()
+        self._gone = asyncio.Event()
+
+    def drain(self) -> None:
+        """Take no further requests; those at hand are answered (REL-8)."""
+        self._enter("draining")
+
+    def _enter(self, phase: Phase) -> None:
+        self._phase = phase
+        self._turn.set()
+
+    async def serve(self, stop: asyncio.Event) -> None:
+        """Take requests until ``stop`` is set, which is when all asks are over; then say goodbye."""
+        self._state.serves_as(self._replica)
+        keeping = asyncio.create_task(self._keep_connected(), name="mqtt connection")
+        try:
+            await stop.wait()
+            await self._say_goodbye()
+        finally:
+            await _ended(keeping, *self._tasks)
+
+    async def _say_goodbye(self) -> None:
+        if not self._outlet.up:
+            return  # nothing can be said, and the will has told it
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=GRACE_S)
+        self._enter("offline")
+        with suppress(TimeoutError):
+            async with asyncio.timeout(GRACE_S):
+                await self._gone.wait()
+
+    async def _keep_connected(self) -> None:
+        """Connect again and again; a fault of ours ends a connection, and never the other doors."""
+        while True:
+            fault: object = "the broker closed the connection"
+            try:
+                async with self._connect(self._terms()) as link:
+                    self._backoff.connected()
+                    self._state.connected()
+                    _log.info("connected to the MQTT broker as %s", self._replica)
+                    await self._carry(link)
+            except LinkError as error:
+                fault = error
+            except Exception as error:  # noqa: BLE001 - without this door the others go on
+                _log.exception("the MQTT door failed; it connects again")
+                fault = type(error).__name__
+            self._outlet.close()
+            self._state.disconnected(str(fault))
+            wait_s = self._backoff.next_s()
+            _log.warning("no connection to the MQTT broker (%s); again in %.1f s", fault, wait_s)
+            await asyncio.sleep(wait_s)
+
+    async def _carry(self, link: Link) -> None:
+        """Use a connection until it breaks; what it brought goes on after that."""
+        self._outlet.open(link)
+        parts: list[asyncio.Task[Any]] = [
+            asyncio.create_task(self._read(link), name="mqtt requests"),
+            asyncio.create_task(self._tell(link), name="mqtt status"),
+            asyncio.create_task(self._outlet.broken.wait(), name="mqtt broken"),
+        ]
+        try:
+            done, _ = await asyncio.wait(parts, return_when=asyncio.FIRST_COMPLETED)
+            for part in done:
+                part.result()
+        finally:
+            await _ended(*parts)
+
+    async def _read(self, link: Link) -> None:
+        most = OVERRUN * self._receive_maximum()
+        async for message in link.messages():
+            while len(self._tasks) >= most:
+                await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
+            task = asyncio.create_task(self._handle(link, message), name="mqtt request")
+            self._tasks.add(task)
+            self._state.in_hand = len(self._tasks)
+            task.add_done_callback(self._handled)
+
+    async def _handle(self, link: Link, message: Incoming) -> None:
+        """Answer, then acknowledge: what a killed replica had at hand is sent again."""
+        await self._answering.answer(message)
+        link.acknowledge(message)
+
+    def _handled(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._state.in_hand = len(self._tasks)
+        if not task.cancelled() and task.exception() is not None:
+            _log.error("a request could not be answered", exc_info=task.exception())
+
+    async def _tell(self, link: Link) -> None:
+        """Publish how this replica is, whenever that has changed; when it leaves, in the right order."""
+        told = None
+        while True:
+            self._turn.clear()
+            phase = self._phase
+            if phase != "online":
+                await link.unsubscribe()
+            now = self._status(phase)
+            if now != told:
+                await link.publish(now)
+                told = now
+            if phase == "offline":
+                self._gone.set()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._tell_s):
+                    await self._turn.wait()
+
+    def _terms(self) -> Terms:
+        settings = self._door.settings()
+        subscription = shared_filter(settings.prefix, settings.group)
+        return Terms(
+            subscription if self._phase == "online" else None,
+            self._receive_maximum(),
+            self._status("offline"),
+        )
+
+    def _receive_maximum(self) -> int:
+        return min(65_535, self._door.most_at_hand() + SPARE)
+
+    def _status(self, state: Phase) -> Outgoing:
+        about = {} if state == "offline" else self._door.presence()
+        return Outgoing(
+            status_topic(self._door.settings().prefix, self._replica),
+            to_bytes({"replica": self._replica, "state": state, **about}),
+            retained=True,
+            expiry_s=OFFLINE_S if state == "offline" else None,
+        )
+
+
+async def _ended(*tasks: asyncio.Task[Any]) -> None:
+    """Cancel tasks, and wait until they are over."""
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks)

@@ -1,0 +1,73 @@
+"""What the MQTT door needs of a connection to a broker; ``broker`` makes one, tests bring their own."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from session_runtime.types import nothing
+
+
+class LinkError(Exception):
+    """The connection to the broker cannot be made, or broke; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """A message from the broker; ``id`` is what it is acknowledged by, if it is.
+
+    ``expiry_s`` is what is left of its time; of user properties of the same name the last one counts.
+    """
+
+    topic: str
+    body: bytes
+    id: int | None = None
+    retained: bool = False
+    reply: str | None = None
+    correlation: bytes | None = None
+    expiry_s: int | None = None
+    properties: Mapping[str, str] = field(default_factory=nothing)
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """A message to the broker, at least once; ``expiry_s`` is how long it is worth keeping."""
+
+    topic: str
+    body: bytes
+    retained: bool = False
+    correlation: bytes | None = None
+    expiry_s: int | None = None
+    properties: Mapping[str, str] = field(default_factory=nothing)
+
+
+class Link(Protocol):
+    """One connection. All methods raise LinkError once it broke, but ``acknowledge``, which does nothing."""
+
+    def messages(self) -> AsyncIterator[Incoming]:
+        """Give what comes, in order, until the connection breaks."""
+
+    async def publish(self, message: Outgoing) -> None:
+        """Send a message, and wait until the broker has it."""
+
+    def acknowledge(self, message: Incoming) -> None:
+        """Tell the broker that it may forget a message of this connection."""
+
+    async def unsubscribe(self) -> None:
+        """Have no further message sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a connection is opened with: what is subscribed to, how much may be unacknowledged, the will."""
+
+    subscription: str | None
+    receive_maximum: int
+    will: Outgoing
+
+
+class Connect(Protocol):
+    """Opens connections."""
+
+    def __call__(self, terms: Terms) -> AbstractAsyncContextManager[Link]:
+        """A connection that is up and subscribed; LinkError if there can be none."""

@@ -1,0 +1,187 @@
+"""Reads a message as a request: where its answer goes, whom it is from, what it asks (NET-6)."""
+
+import hashlib
+import hmac
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final, Literal
+
+from session_runtime.config.mqtt import MqttSigner
+from session_runtime.errors import RequestError
+from session_runtime.registry.keyring import Keyring
+from session_runtime.threads import aside
+from session_runtime.transports.mqtt.link import Incoming
+from session_runtime.transports.mqtt.window import Who
+from session_runtime.types import (
+    LOCAL,
+    AskEvent,
+    AskFinished,
+    AskRequest,
+    AskStarted,
+    Principal,
+)
+from session_runtime.wire import parse_json, request_from_json
+from session_runtime.wire.mqtt import (
+    ATTEMPT,
+    EVENTS,
+    EXPIRES,
+    MAX_CORRELATION_BYTES,
+    MAX_TOPIC_BYTES,
+    NONE,
+    PRINCIPAL,
+    SIGNATURE,
+    STARTED,
+    Envelope,
+    reply_root,
+    sign,
+)
+
+Unanswerable = Literal["retained", "no_reply"]
+"""Why a message gets no answer: it was kept by the broker, or does not say where answers go."""
+
+_LARGE_BYTES: Final = 64 * 1024
+_MOST_DIGITS: Final = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What requests are measured by: bounds, and whom signatures are from; ``now`` in seconds since 1970."""
+
+    prefix: str
+    max_bytes: int
+    max_signed_s: float
+    keys: Keyring
+    signers: Mapping[str, MqttSigner]
+    now: Callable[[], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where answers go; ``attempt`` counts how often the request was sent, as far as its sender says."""
+
+    reply: str
+    correlation: bytes | None
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request that was let in; its body is not read yet."""
+
+    who: Who
+    digest: bytes
+    principal: Principal
+    events: str
+
+    def wants(self, event: AskEvent) -> bool:
+        """Whether an event is to be published; the last one never is, as the result follows."""
+        match event:
+            case AskFinished():
+                return False
+            case AskStarted():
+                return self.events != NONE
+            case _:
+                return self.events not in (NONE, STARTED)
+
+
+def unanswerable(message: Incoming, prefix: str) -> Unanswerable | None:
+    """Say why there can be no answer; None if there can."""
+    if message.retained:
+        return "retained"
+    root, reply = reply_root(prefix), message.reply or ""
+    rest = reply.removeprefix(root)
+    good = rest and rest != reply and len(reply.encode()) <= MAX_TOPIC_BYTES
+    return None if good and not any(each in rest for each in "+#\0") else "no_reply"
+
+
+def address_of(message: Incoming) -> Address:
+    """Where the answers to a message go that can be answered."""
+    correlation = message.correlation
+    if correlation is not None and len(correlation) > MAX_CORRELATION_BYTES:
+        correlation = None
+    attempt = message.properties.get(ATTEMPT, "")
+    number = int(attempt) if attempt.isascii() and attempt.isdigit() and len(attempt) < 4 else 1
+    return Address(message.reply or "", correlation, max(1, number))
+
+
+def admit(message: Incoming, rules: Rules) -> Asked:
+    """Let a message in that can be answered; raises RequestError for one that may not come in."""
+    if not message.correlation or len(message.correlation) > MAX_CORRELATION_BYTES:
+        raise RequestError(
+            f"Correlation Data is missing or longer than {MAX_CORRELATION_BYTES} bytes: send with each"
+            " request some that no other request has, and the same when it is sent again",
+            code="mqtt.correlation",
+        )
+    if len(message.body) > rules.max_bytes:
+        raise RequestError(
+            f"the request has {len(message.body)} bytes, mqtt.max_message_bytes allows {rules.max_bytes}",
+            code="request.too_large",
+        )
+    principal = _principal(message, rules)
+    return Asked(
+        (principal.name, message.reply or "", message.correlation),
+        hashlib.sha256(message.body).digest(),
+        principal,
+        message.properties.get(EVENTS, ""),
+    )
+
+
+async def read_request(message: Incoming, principal: Principal) -> AskRequest:
+    """Read what is asked; a large body in a thread, so that it does not hold up other asks.
+
+    What is left of the message's time bounds the ask. Raises RequestError that lists every problem.
+    """
+    if len(message.body) <= _LARGE_BYTES:
+        request = _parse(message.body)
+    else:
+        request = await aside("read a request", partial(_parse, message.body))
+    deadlines = [each for each in (request.deadline_s, message.expiry_s) if each is not None]
+    deadline_s = float(min(deadlines)) if deadlines else None
+    return replace(request, principal=principal, deadline_s=deadline_s)
+
+
+def _parse(body: bytes) -> AskRequest:
+    return request_from_json(parse_json(body))
+
+
+def _principal(message: Incoming, rules: Rules) -> Principal:
+    """Whom a message is from: with keys, the principal that signed it; without, this machine's user."""
+    if not rules.keys:
+        return LOCAL
+    given = message.properties
+    name, expires = given.get(PRINCIPAL, ""), _whole(given.get(EXPIRES, ""))
+    principal, signer = rules.keys.named(name), rules.signers.get(name)
+    if principal is None or signer is None or not _is_signed(message, name, expires, signer):
+        raise RequestError(
+            "the message is not signed by anybody who may ask here; see docs/mqtt.md for what is signed"
+            " and how",
+            code="auth.signature",
+        )
+    left_s = expires - rules.now()
+    if not 0 < left_s <= rules.max_signed_s:
+        raise RequestError(
+            f"the signature has expired, or expires more than {rules.max_signed_s:g} s"
+            " (mqtt.max_signed_s) ahead: sign anew, and look at both clocks",
+            code="auth.signature_expired",
+        )
+    return principal
+
+
+def _is_signed(message: Incoming, name: str, expires: int, signer: MqttSigner) -> bool:
+    envelope = Envelope(
+        name,
+        expires,
+        message.topic,
+        message.reply or "",
+        message.correlation or b"",
+        message.body,
+    )
+    right = sign(envelope, signer.secret.get_secret_value())
+    given = message.properties.get(SIGNATURE, "")
+    return hmac.compare_digest(right.encode(), given.encode("utf-8", "replace"))
+
+
+def _whole(text: str) -> int:
+    good = text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS
+    return int(text) if good else 0

@@ -1,0 +1,85 @@
+"""How the MQTT door fares, for status and metrics; only the endpoint writes it."""
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, Literal, get_args
+
+from session_runtime.trace.metrics import Family, Sample, gauge
+
+Outcome = Literal[
+    "answered",
+    "answered_again",
+    "busy",
+    "refused",
+    "retained",
+    "no_reply",
+    "undelivered",
+]
+"""How a message ended: two got no answer, and one whose answer could not be delivered in time."""
+
+OUTCOMES: Final = get_args(Outcome)
+
+
+class MqttState:
+    """Counts messages by how they ended, and connections."""
+
+    def __init__(self) -> None:
+        self._ended: Counter[str] = Counter()
+        self._connections = 0
+        self._since: float | None = None
+        self._fault: str | None = None
+        self._replica: str | None = None
+        self.in_hand = 0
+
+    def serves_as(self, replica: str) -> None:
+        """The door is open, under this name."""
+        self._replica = replica
+
+    def connected(self) -> None:
+        """A connection is up."""
+        self._connections += 1
+        self._since = time.time()
+        self._fault = None
+
+    def disconnected(self, fault: str | None) -> None:
+        """It broke, or could not be made."""
+        self._since = None
+        self._fault = fault
+
+    def count(self, outcome: Outcome) -> int:
+        """Count a message; gives how many ended so by now."""
+        self._ended[outcome] += 1
+        return self._ended[outcome]
+
+    def status(self) -> Mapping[str, Any] | None:
+        """A JSON object for operators; None if the door is not open."""
+        if self._replica is None:
+            return None
+        return {
+            "replica": self._replica,
+            "connected_since": self._since,
+            "fault": self._fault,
+            "connections": self._connections,
+            "in_hand": self.in_hand,
+            "messages": {outcome: self._ended[outcome] for outcome in OUTCOMES},
+        }
+
+    def metrics(self) -> Iterator[Family]:
+        """The numbers of this door, with the same names and labels at any time (REL-3)."""
+        yield gauge("mqtt_connected", "1 while the broker is connected.", self._since is not None)
+        yield gauge(
+            "mqtt_messages_in_hand", "Messages that are not acknowledged yet.", self.in_hand
+        )
+        yield Family(
+            "mqtt_connections_total",
+            "counter",
+            "Connections to the broker that were made.",
+            (Sample(self._connections, {}),),
+        )
+        yield Family(
+            "mqtt_messages_total",
+            "counter",
+            "Messages from the broker by how they ended.",
+            tuple(Sample(self._ended[outcome], {"outcome": outcome}) for outcome in OUTCOMES),
+        )

@@ -1,0 +1,128 @@
+"""The asks of a while, so that the same one is run once and answered again (NET-6)."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Final, Protocol
+
+MOST: Final = 65_536
+MOST_BYTES: Final = 32 * 1024 * 1024
+MOST_AT_ONCE: Final = 1_000
+"""So many are forgotten in one go: there may be tens of thousands, and other asks go on."""
+
+Who = tuple[str, str, bytes]
+"""Whose ask it is and what it is called: the principal, the response topic, the correlation data."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The last message of an ask: its body, and the user properties that say what it is."""
+
+    kind: str
+    body: bytes
+    seq: int
+
+
+@dataclass(slots=True)
+class Entry:
+    """One ask: what was sent, and its answer; None before there is one, or once it is no longer kept.
+
+    ``ran`` says that there was one, ``settled`` is set when the answer was published, or could not be.
+    """
+
+    digest: bytes
+    at: float
+    answer: Answer | None = None
+    ran: bool = False
+    settled: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class Window(Protocol):
+    """Remembers asks; all methods are called on the event loop."""
+
+    def find(self, who: Who) -> Entry | None:
+        """The ask of that name, if it is remembered."""
+
+    def begin(self, who: Who, digest: bytes) -> Entry | None:
+        """Remember a new ask; None if there is no room before others are old enough to be forgotten."""
+
+    def finish(self, entry: Entry, answer: Answer) -> None:
+        """Keep its answer."""
+
+    def forget(self, who: Who) -> None:
+        """Let it be asked again, as it did not run."""
+
+
+class MemoryWindow:
+    """Remembers ``most`` asks for ``keep_s`` seconds, and ``most_bytes`` of their answers, the newest.
+
+    An ask is remembered longer than its answer if need be: a signed one that could be forgotten could
+    be sent again.
+    """
+
+    def __init__(
+        self,
+        keep_s: float,
+        clock: Callable[[], float],
+        *,
+        most: int = MOST,
+        most_bytes: int = MOST_BYTES,
+    ) -> None:
+        self._keep_s = keep_s
+        self._clock = clock
+        self._most = most
+        self._most_bytes = most_bytes
+        self._entries: OrderedDict[Who, Entry] = OrderedDict()
+        self._answered: OrderedDict[int, Entry] = OrderedDict()
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def find(self, who: Who) -> Entry | None:
+        """See ``Window``; one that is too old is not found."""
+        self._forget_old()
+        return self._entries.get(who)
+
+    def begin(self, who: Who, digest: bytes) -> Entry | None:
+        """See ``Window``."""
+        self._forget_old()
+        if len(self._entries) >= self._most:
+            return None
+        entry = self._entries[who] = Entry(digest, self._clock())
+        return entry
+
+    def finish(self, entry: Entry, answer: Answer) -> None:
+        """See ``Window``."""
+        entry.answer, entry.ran = answer, True
+        self._answered[id(entry)] = entry
+        self._bytes += len(answer.body)
+        while self._bytes > self._most_bytes:
+            _, oldest = self._answered.popitem(last=False)
+            self._drop_answer(oldest)
+
+    def forget(self, who: Who) -> None:
+        """See ``Window``."""
+        del self._entries[who]
+
+    def _forget_old(self) -> None:
+        """Asks are in the order in which they began; one that still runs is never forgotten."""
+        before = self._clock() - self._keep_s
+        for who, entry in list(islice(self._settled(before), MOST_AT_ONCE)):
+            del self._entries[who]
+            if self._answered.pop(id(entry), None) is not None:
+                self._drop_answer(entry)
+
+    def _settled(self, before: float) -> Iterator[tuple[Who, Entry]]:
+        for who, entry in self._entries.items():
+            if entry.at >= before:
+                return
+            if entry.settled.is_set():
+                yield who, entry
+
+    def _drop_answer(self, entry: Entry) -> None:
+        if entry.answer is not None:
+            self._bytes -= len(entry.answer.body)
+            entry.answer = None

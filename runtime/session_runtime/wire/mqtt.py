@@ -1,0 +1,85 @@
+"""What both ends of the MQTT door agree on: topics, names of user properties, and what a signature covers."""
+
+import hashlib
+import hmac
+from dataclasses import dataclass
+from typing import Final
+
+MAX_CORRELATION_BYTES: Final = 128
+MAX_TOPIC_BYTES: Final = 512
+JSON_TYPE: Final = "application/json"
+
+TYPE: Final = "type"
+"""User property of an answer: RESULT, ERROR, or the type of an event."""
+
+SEQ: Final = "seq"
+REPLICA: Final = "replica"
+KEPT: Final = "kept"
+"""User property of an answer that was given before: nothing ran for this one."""
+
+ATTEMPT: Final = "attempt"
+"""User property of a request that was sent before, counting from 1; an answer to one has it too."""
+
+EVENTS: Final = "events"
+"""User property of a request: NONE keeps events back, STARTED all but the first one."""
+
+PRINCIPAL: Final = "principal"
+EXPIRES: Final = "expires"
+SIGNATURE: Final = "signature"
+
+RESULT: Final = "result"
+ERROR: Final = "error"
+NONE: Final = "none"
+STARTED: Final = "started"
+
+_CONTEXT: Final = b"session-runtime mqtt ask 1"
+
+
+def ask_topic(prefix: str) -> str:
+    """Where requests are published."""
+    return f"{prefix}/ask"
+
+
+def shared_filter(prefix: str, group: str) -> str:
+    """What a replica subscribes to; all of one group share the requests, an empty one shares nothing."""
+    return f"$share/{group}/{ask_topic(prefix)}" if group else ask_topic(prefix)
+
+
+def reply_root(prefix: str) -> str:
+    """What the response topic of every request begins with."""
+    return f"{prefix}/reply/"
+
+
+def status_topic(prefix: str, replica: str) -> str:
+    """Where a replica says how it is, as a retained message."""
+    return f"{prefix}/status/{replica}"
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """What a signature covers: who asks what, where, and until when (NET-6).
+
+    ``expires`` is in whole seconds since 1970, ``topic`` where the request is published.
+    """
+
+    principal: str
+    expires: int
+    topic: str
+    reply: str
+    correlation: bytes
+    body: bytes
+
+
+def sign(envelope: Envelope, secret: str) -> str:
+    """The signature as 64 hexadecimal digits: HMAC with SHA-256 over every part with its length."""
+    parts = (
+        _CONTEXT,
+        envelope.principal.encode(),
+        str(envelope.expires).encode(),
+        envelope.topic.encode(),
+        envelope.reply.encode(),
+        envelope.correlation,
+        hashlib.sha256(envelope.body).digest(),
+    )
+    signed = b"".join(len(part).to_bytes(4, "big") + part for part in parts)
+    return hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()

@@ -1,0 +1,155 @@
+"""Who may run now, who waits, and who is next."""
+
+import asyncio
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from session_runtime.ask.places import Bounds, Claim, Places
+from session_runtime.errors import BusyError
+
+
+def places(running: int = 100, waiting: int = 100) -> Places:
+    return Places(lambda: Bounds(running, waiting))
+
+
+def claim(
+    name: str, user: str | None = None, talk: str | None = None, own: int | None = 1
+) -> Claim:
+    return Claim(name, "bot", user, talk, own)
+
+
+async def entering(here: Places, *claims: Claim) -> list[asyncio.Task[bool]]:
+    tasks = [asyncio.create_task(here.enter(each), name=each.ask_id) for each in claims]
+    await asyncio.sleep(0)
+    return tasks
+
+
+async def settled() -> None:
+    for _ in range(3):
+        await asyncio.sleep(0)
+
+
+@pytest.mark.requirement("ASK-13")
+async def test_free_places_go_round_the_users_who_wait() -> None:
+    here = places()
+    await here.enter(claim("first", "greedy"))
+    greedy = [claim(f"g{n}", "greedy") for n in range(3)]
+    tasks = await entering(
+        here, *greedy, claim("a0", "ann"), claim("b0", "bob"), claim("a1", "ann")
+    )
+    order, running = [], "first"
+    for _ in tasks:
+        here.leave(running)
+        await settled()
+        [running] = [
+            task.get_name() for task in tasks if task.done() and task.get_name() not in order
+        ]
+        order.append(running)
+    assert order == ["g0", "a0", "b0", "g1", "a1", "g2"]
+
+
+@pytest.mark.requirement("ASK-13")
+async def test_one_conversation_runs_in_order_and_another_does_not_wait_for_it() -> None:
+    here = places()
+    assert await here.enter(claim("one", "ann", "c", own=None)) is False
+    two, three = await entering(here, *(claim(n, "ann", "c", own=None) for n in ("two", "three")))
+    assert await here.enter(claim("other", "ann", "d", own=None)) is False
+    assert await here.enter(claim("bob's", "bob", "c", own=None)) is False
+    here.leave("one")
+    await settled()
+    assert (two.done(), three.done()) == (True, False)
+    here.leave("two")
+    assert await three is True
+
+
+@pytest.mark.requirement("NET-5b")
+async def test_a_user_cannot_fill_the_queue_for_the_others() -> None:
+    here = places(waiting=4)
+    await here.enter(claim("first"))
+    tasks = await entering(here, claim("g0", "greedy"), claim("g1", "greedy"))
+    with pytest.raises(BusyError) as refused:
+        await here.enter(claim("g2", "greedy"))
+    assert refused.value.code == "busy.queue"
+    assert "2 of them of this user" in str(refused.value)
+    tasks += await entering(here, claim("a0", "ann"), claim("b0", "bob"))
+    with pytest.raises(BusyError):
+        await here.enter(claim("c0", "cid"))
+    assert [task.done() for task in tasks] == [False] * 4
+    for task in tasks:
+        task.cancel()
+
+
+async def test_the_daemon_s_own_limit_refuses_and_lets_in_those_who_wait_first() -> None:
+    here = places(running=1)
+    await here.enter(claim("one", "ann", "c", own=None))
+    [two] = await entering(here, claim("two", "ann", "c", own=None))
+    with pytest.raises(BusyError) as refused:
+        await here.enter(claim("three", own=None))
+    assert refused.value.code == "busy.capacity"
+    here.leave("one")
+    assert await two is True
+
+
+async def test_who_is_cancelled_with_a_place_in_hand_gives_it_back() -> None:
+    here = places()
+    await here.enter(claim("one"))
+    two, three = await entering(here, claim("two"), claim("three"))
+    here.leave("one")  # two has its place, and does not know yet
+    two.cancel()
+    assert await three is True
+    here.leave("three")
+    assert await here.enter(claim("four")) is False
+    assert here.waiting == ()
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["enter", "leave", "cancel", "dismiss"]),
+        st.integers(0, 30),
+        st.sampled_from("pq"),
+        st.sampled_from(["ann", "bob", None]),
+        st.sampled_from(["c", "d", None]),
+    ),
+    max_size=60,
+)
+
+
+@pytest.mark.requirement("ASK-13")
+@settings(max_examples=150, deadline=None)
+@given(steps=STEPS)
+async def test_no_bound_is_ever_passed_and_nobody_is_forgotten(
+    steps: list[tuple[str, int, str, str | None, str | None]],
+) -> None:
+    here, claims, tasks, running = places(running=4, waiting=5), {}, {}, set()
+    for at, (what, which, principal, user, talk) in enumerate(steps):
+        names = sorted(running if what == "leave" else tasks)
+        name = names[which % len(names)] if names else ""
+        if what == "enter":
+            claims[str(at)] = Claim(str(at), principal, user, talk, 2)
+            tasks[str(at)] = asyncio.create_task(here.enter(claims[str(at)]))
+        elif what == "leave":
+            here.leave(name)
+            running.discard(name)
+        elif name and what == "cancel":
+            tasks.pop(name).cancel()
+        elif name:
+            here.dismiss(name)
+            tasks.pop(name)
+        await settled()
+        for each in [each for each, task in tasks.items() if task.done()]:
+            if tasks.pop(each).exception() is None:
+                running.add(each)
+        held = [claims[each] for each in running]
+        talks = [each.talk for each in held if each.conversation is not None]
+        assert len(held) <= 4
+        assert all(count <= 2 for count in Counter(each.principal for each in held).values())
+        assert len(talks) == len(set(talks))
+    while running:
+        here.leave(running.pop())
+        await settled()
+        running |= {each for each, task in tasks.items() if task.done()}
+        tasks = {each: task for each, task in tasks.items() if not task.done()}
+    assert (tasks, here.waiting) == ({}, ())

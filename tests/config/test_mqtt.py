@@ -1,0 +1,99 @@
+"""The section [mqtt]: what it refuses, and how it fits to the keys of principals (NET-6)."""
+
+import importlib.machinery
+import importlib.util
+
+import pytest
+
+from session_runtime.app.mqtt import replica_name
+from session_runtime.config.changes import changes
+from session_runtime.config.explain import show
+from session_runtime.config.restart import held_back
+from session_runtime.registry.keyring import hash_of
+from tests.config.conftest import Reader
+
+BOT = f'[http.keys.bot]\nhash = "{hash_of("sr_bot")}"\n'
+SIGNER = '[mqtt.signers.bot]\nsecret = "env:BOT_SECRET"\n'
+ON = "[mqtt]\nenabled = true\n"
+ENV = {"BOT_SECRET": "s" * 32, "MQTT_PASSWORD": "p"}
+
+
+@pytest.mark.requirement("INT-1")
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ('prefix = "a/#"', "must be at most 8 names joined by /, without spaces, +, # and $"),
+        ('prefix = "/a"', "none of them empty"),
+        ('prefix = "$share/x"', "without spaces, +, # and $"),
+        ('group = "a/b"', "use up to 64 letters, digits, _, - and ."),
+        ('id = "a b"', "use up to 64 letters, digits, _, - and ."),
+        ('key_file = "k.pem"', "needs cert_file, whose key it is"),
+        ('password = "env:MQTT_PASSWORD"', "needs username, whose password it is"),
+        ("window_s = 60.0\nmax_signed_s = 61.0", "must not be more than window_s (60)"),
+        ("port = 0", "must be at least 1 (given: 0)"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_the_way_out(read: Reader, line: str, told: str) -> None:
+    [problem] = read.problems(f"[mqtt]\n{line}\n", env=ENV)
+    assert told in problem
+
+
+@pytest.mark.requirement("NET-6e")
+def test_without_keys_the_broker_must_be_on_this_machine(read: Reader) -> None:
+    assert read(f"{ON}host = 'localhost'\n").settings.mqtt.enabled
+    [problem] = read.problems(f"{ON}host = 'broker.example.org'\n")
+    assert problem.startswith("config.toml:3: mqtt.host: publishers need no signature, so only")
+    assert read(f"{ON}host = 'broker.example.org'\n{BOT}{SIGNER}", env=ENV).settings.mqtt.signers
+
+
+@pytest.mark.requirement("NET-6e")
+def test_a_signer_is_a_principal_and_with_keys_there_must_be_one(read: Reader) -> None:
+    [unknown] = read.problems(SIGNER, env=ENV)
+    assert "there is no principal 'bot' in [http.keys]: session-runtime keys add bot" in unknown
+    [nobody] = read.problems(f"{ON}{BOT}")
+    assert "nobody may ask without a signature: add [mqtt.signers.NAME]" in nobody
+
+
+@pytest.mark.requirement("CFG-4")
+def test_the_secret_of_a_signer_is_long_and_never_shown(read: Reader) -> None:
+    [short] = read.problems(f"{BOT}{SIGNER}", env={"BOT_SECRET": "hunter2-hunter2"})
+    assert "is shorter than 32 characters" in short
+    assert "hunter2" not in short
+    [missing] = read.problems(f"{BOT}[mqtt.signers.bot]\n")
+    assert 'is missing: give it as "env:NAME" or "file:/path"' in missing
+    snapshot = read(f"{BOT}{SIGNER}", env=ENV)
+    shown = {each.key: each.value for each in show(snapshot)}
+    assert shown["mqtt.signers.bot.secret"] == "env:BOT_SECRET"
+    assert "ssss" not in repr(snapshot.settings)
+
+
+def test_a_missing_library_is_told_before_the_daemon_needs_it(
+    read: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def find(name: str) -> importlib.machinery.ModuleSpec | None:
+        return None
+
+    monkeypatch.setattr(importlib.util, "find_spec", find)
+    [problem] = read.problems(ON)
+    assert "needs aiomqtt, which is not installed: pip install 'session-runtime[mqtt]'" in problem
+
+
+@pytest.mark.requirement("REL-4")
+def test_the_connection_acts_after_a_restart_and_signers_on_the_next_ask(read: Reader) -> None:
+    running = read(f"{ON}port = 1883\n{BOT}{SIGNER}", env=ENV)
+    edited = read(f"{ON}port = 1884\n{BOT}{SIGNER}", env={**ENV, "BOT_SECRET": "t" * 32})
+    acts = {each.key: each.acts for each in changes(running, edited)}
+    assert acts == {"mqtt.port": "restart", "mqtt.signers.bot.secret": "next ask"}
+    settings = held_back(running, edited)[0].settings.mqtt
+    assert settings.port == 1883
+    assert settings.signers["bot"].secret.get_secret_value() == "t" * 32
+
+
+def test_a_replica_is_named_by_its_host_and_state_unless_it_has_a_name(read: Reader) -> None:
+    here, there = (
+        replica_name(read(f'[runtime]\nstate_dir = "{folder}"\n').settings, "pod 1")
+        for folder in ("a", "b")
+    )
+    assert here.startswith("pod-1-")
+    assert here != there
+    assert replica_name(read('[mqtt]\nid = "r1"\n').settings, "pod 1") == "r1"

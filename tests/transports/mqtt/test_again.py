@@ -1,0 +1,148 @@
+"""A request that comes again: one run, and the answer of that one (NET-6)."""
+
+import asyncio
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from session_runtime.transports.mqtt.window import Answer, MemoryWindow
+from session_runtime.types import AskRequest, AskResult
+from tests.transports.mqtt.memory import (
+    Emit,
+    StubDoor,
+    answer,
+    asking,
+    body_of,
+    finish,
+    kind_of,
+    served,
+)
+
+AGAIN = {"events": "none", "attempt": "2"}
+QUIET = {"events": "none"}
+
+
+@dataclass
+class Slow:
+    """An ask that runs until it is let go."""
+
+    begun: asyncio.Event = field(default_factory=asyncio.Event)
+    go_on: asyncio.Event = field(default_factory=asyncio.Event)
+    runs: int = 0
+
+    async def ask(self, request: AskRequest, emit: Emit) -> AskResult:
+        self.runs += 1
+        self.begun.set()
+        await self.go_on.wait()
+        return await answer(request, emit)
+
+
+@pytest.mark.requirement("NET-6b")
+async def test_the_same_request_again_gets_the_kept_answer_which_says_so() -> None:
+    stub = StubDoor()
+    async with served(stub) as door:
+        [first] = await door.send(asking(properties=QUIET))
+        [second] = await door.send(asking(properties=AGAIN))
+    assert len(stub.asked) == 1
+    said = {**first.properties, "kept": "yes", "attempt": "2"}
+    assert second == replace(first, properties=said)
+
+
+@pytest.mark.requirement("NET-6b")
+async def test_the_same_request_while_the_first_still_runs_joins_it() -> None:
+    slow = Slow()
+    async with served(StubDoor(slow.ask)) as door:
+        door.link.deliver(asking(properties=QUIET))
+        door.link.deliver(asking(properties=AGAIN))
+        await slow.begun.wait()
+        slow.go_on.set()
+        await door.broker.until(lambda: len(door.link.acknowledged) == 2)
+    assert (slow.runs, [kind_of(each) for each in door.broker.answers]) == (1, ["result"])
+
+
+@pytest.mark.requirement("NET-6b")
+async def test_a_first_run_after_a_repeated_request_says_that_it_may_not_be_the_first_one() -> None:
+    async with served(StubDoor()) as door:
+        [sent] = await door.send(asking(properties={"events": "none", "attempt": "3"}))
+    assert sent.properties == {"type": "result", "seq": "2", "replica": "r1", "attempt": "3"}
+
+
+@pytest.mark.requirement("NET-6b")
+async def test_other_requests_under_the_same_correlation_data_are_refused() -> None:
+    stub = StubDoor()
+    async with served(stub) as door:
+        await door.send(asking("hi"))
+        [sent] = await door.send(asking("something else"))
+    assert (body_of(sent)["error"]["code"], len(stub.asked)) == ("mqtt.correlation_used", 1)
+
+
+@pytest.mark.requirement("NET-6b")
+async def test_the_same_correlation_data_from_somewhere_else_is_another_request() -> None:
+    stub = StubDoor()
+    async with served(stub) as door:
+        await door.send(asking(), replace(asking(), reply="rt/reply/you/1"))
+    assert len(stub.asked) == 2
+
+
+@pytest.mark.requirement("NET-6d")
+async def test_an_ask_outlives_its_connection_and_is_answered_by_the_next_one() -> None:
+    slow = Slow()
+    async with served(StubDoor(slow.ask)) as door:
+        door.link.deliver(asking(properties=QUIET))
+        await slow.begun.wait()
+        await door.reconnected()
+        door.link.deliver(asking(properties=AGAIN))  # as the broker does with what it kept
+        slow.go_on.set()
+        await door.broker.until(lambda: len(door.link.acknowledged) == 1)
+    assert (slow.runs, [kind_of(each) for each in door.broker.answers]) == (1, ["result"])
+
+
+@pytest.mark.requirement("NET-6b")
+async def test_an_answer_that_is_no_longer_kept_is_not_made_by_a_second_run() -> None:
+    stub = StubDoor()
+    loop = asyncio.get_running_loop()
+    async with served(stub, window=MemoryWindow(600, loop.time, most_bytes=100)) as door:
+        await door.send(asking(properties=QUIET))
+        [sent] = await door.send(asking(properties=AGAIN))
+    assert (body_of(sent)["error"]["code"], len(stub.asked)) == ("mqtt.answer_gone", 1)
+
+
+@pytest.mark.requirement("NET-6c")
+async def test_a_full_window_answers_that_it_is_busy() -> None:
+    stub = StubDoor()
+    loop = asyncio.get_running_loop()
+    async with served(stub, window=MemoryWindow(600, loop.time, most=1)) as door:
+        await door.send(asking())
+        [sent] = await door.send(asking(correlation=b"2"))
+    assert (body_of(sent)["error"]["code"], len(stub.asked)) == ("busy.window", 1)
+
+
+async def test_an_ask_that_breaks_is_forgotten_and_the_door_goes_on(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    broken = [True]
+
+    async def ask(request: AskRequest, emit: Emit) -> AskResult:
+        if broken.pop() if broken else False:
+            raise RuntimeError("a fault of ours")
+        return finish(AskResult("a1", "answered", "now"), emit)
+
+    async with served(StubDoor(ask)) as door:
+        door.link.deliver(asking())
+        [sent] = await door.send(asking(correlation=b"2"))
+        [again] = await door.send(asking())
+    assert [body_of(each)["text"] for each in (sent, again)] == ["now", "now"]
+    assert "a request could not be answered" in caplog.messages
+
+
+def test_asks_are_forgotten_after_their_time_unless_they_still_run() -> None:
+    now = [0.0]
+    window = MemoryWindow(600, lambda: now[0])
+    ended, running = (window.begin(("p", "t", each), b"d") for each in (b"1", b"2"))
+    assert ended is not None
+    window.finish(ended, Answer("result", b"{}", 1))
+    ended.settled.set()
+    now[0] = 601.0
+    assert window.find(("p", "t", b"1")) is None
+    assert window.find(("p", "t", b"2")) is running
+    assert len(window) == 1

@@ -1,0 +1,190 @@
+"""What a request comes to: events, one answer, or why there is none (NET-6)."""
+
+import asyncio
+
+import pytest
+
+from session_runtime.transports.mqtt.link import Incoming, Outgoing
+from session_runtime.types import AskRequest, AskResult, AskStarted, ErrorInfo, TextDelta
+from tests.transports.mqtt.memory import (
+    REPLY,
+    Emit,
+    StubDoor,
+    asking,
+    body_of,
+    finish,
+    kind_of,
+    served,
+)
+
+RESULT = (
+    b'{"ask_id":"a1","outcome":"answered","text":"you said hi","messages":[],"new_messages":[],'
+    b'"usage":{"input_tokens":0,"output_tokens":0,"total_tokens":0,"cached_tokens":0,'
+    b'"reasoning_tokens":0,"model_calls":0,"estimated":false},"steps":0,"loaded_tools":[],"generation":0}'
+)
+STARTED = b'{"type":"ask.started","ask_id":"a1","seq":1,"generation":1,"model":"m"}'
+
+
+@pytest.mark.requirement("NET-6a")
+async def test_events_and_then_the_result_go_to_the_response_topic_with_the_correlation_data() -> (
+    None
+):
+    async with served(StubDoor()) as door:
+        assert await door.send(asking()) == [
+            Outgoing(
+                REPLY,
+                STARTED,
+                correlation=b"1",
+                properties={"type": "ask.started", "seq": "1", "replica": "r1"},
+            ),
+            Outgoing(
+                REPLY,
+                RESULT,
+                correlation=b"1",
+                properties={"type": "result", "seq": "2", "replica": "r1"},
+            ),
+        ]
+
+
+@pytest.mark.requirement("NET-6a")
+async def test_who_wants_no_events_gets_the_result_alone() -> None:
+    async with served(StubDoor()) as door:
+        sent = await door.send(asking(properties={"events": "none"}))
+    assert [each.body for each in sent] == [RESULT]
+
+
+@pytest.mark.requirement("NET-6a")
+async def test_who_only_wants_to_know_that_it_began_gets_no_other_event() -> None:
+    async def ask(request: AskRequest, emit: Emit) -> AskResult:
+        emit(AskStarted(ask_id="a1", seq=1, generation=1, model="m"))
+        emit(TextDelta(ask_id="a1", seq=2, text="x"))
+        return finish(AskResult("a1", "answered"), emit, seq=3)
+
+    async with served(StubDoor(ask)) as door:
+        few = await door.send(asking(properties={"events": "started"}))
+        all_of_them = await door.send(asking(correlation=b"2"))
+    assert [kind_of(each) for each in few] == ["ask.started", "result"]
+    assert [kind_of(each) for each in all_of_them] == ["ask.started", "text.delta", "result"]
+
+
+@pytest.mark.requirement("NET-6c")
+async def test_what_is_left_of_a_message_bounds_its_ask() -> None:
+    stub = StubDoor()
+    body = b'{"text": "hi", "deadline_s": 20}'
+    async with served(stub) as door:
+        await door.send(
+            Incoming("rt/ask", body, reply=REPLY, correlation=b"1", expiry_s=30),
+            Incoming("rt/ask", body, reply=REPLY, correlation=b"2", expiry_s=10),
+            asking(correlation=b"3", expiry_s=5),
+            asking(correlation=b"4"),
+        )
+    assert sorted(str(each.deadline_s) for each in stub.asked) == ["10.0", "20.0", "5.0", "None"]
+
+
+@pytest.mark.requirement("NET-6c")
+@pytest.mark.parametrize(
+    "reply",
+    [
+        *(None, "", "rt/reply/", "rt/reply", "rt/ask", "else/reply/me", "rt/reply/+"),
+        *("rt/reply/#", "rt/reply/a\0b", f"rt/reply/{'x' * 600}"),
+    ],
+)
+async def test_a_request_whose_answer_has_nowhere_to_go_is_counted_and_not_run(
+    reply: str | None,
+) -> None:
+    stub = StubDoor()
+    async with served(stub) as door:
+        sent = await door.send(Incoming("rt/ask", b'{"text": "hi"}', reply=reply, correlation=b"1"))
+        assert door.state.status()["messages"]["no_reply"] == 1  # type: ignore[index]
+    assert (sent, stub.asked) == ([], [])
+
+
+@pytest.mark.requirement("NET-6c")
+async def test_a_request_that_the_broker_keeps_is_not_run_however_often_it_comes(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    stub = StubDoor()
+    async with served(stub) as door:
+        for _ in range(3):
+            assert await door.send(asking(retained=True)) == []
+        assert door.state.status()["messages"]["retained"] == 3  # type: ignore[index]
+    assert stub.asked == []
+    assert len([each for each in caplog.messages if "retain" in each]) == 1
+
+
+@pytest.mark.requirement("NET-6c")
+@pytest.mark.parametrize(
+    ("message", "code"),
+    [
+        (Incoming("rt/ask", b"{}", reply=REPLY), "mqtt.correlation"),
+        (Incoming("rt/ask", b"{}", reply=REPLY, correlation=b""), "mqtt.correlation"),
+        (Incoming("rt/ask", b"{}", reply=REPLY, correlation=b"x" * 129), "mqtt.correlation"),
+        (Incoming("rt/ask", b"x" * 501, reply=REPLY, correlation=b"1"), "request.too_large"),
+        (Incoming("rt/ask", b"", reply=REPLY, correlation=b"1"), "request.json"),
+        (Incoming("rt/ask", b'{"txt": 1}', reply=REPLY, correlation=b"1"), "request.invalid"),
+    ],
+)
+async def test_a_wrong_request_is_told_why_and_never_comes_again(
+    message: Incoming, code: str
+) -> None:
+    stub = StubDoor(max_message_bytes=500)
+    async with served(stub) as door:
+        [sent] = await door.send(message)
+    assert (kind_of(sent), body_of(sent)["error"]["code"]) == ("error", code)
+    assert stub.asked == []
+
+
+@pytest.mark.requirement("NET-6c")
+async def test_being_busy_is_answered_at_once_and_the_same_request_may_come_again() -> None:
+    results = [
+        AskResult("a1", "failed", error=ErrorInfo("busy.capacity", "full", True, 1.0)),
+        AskResult("a2", "answered", "now"),
+    ]
+
+    async def ask(request: AskRequest, emit: Emit) -> AskResult:
+        return finish(results.pop(0), emit)
+
+    async with served(StubDoor(ask)) as door:
+        [busy] = await door.send(asking())
+        [answered] = await door.send(asking())
+    assert (kind_of(busy), body_of(busy)) == (
+        "error",
+        {
+            "error": {
+                "code": "busy.capacity",
+                "message": "full",
+                "retryable": True,
+                "retry_after_s": 1.0,
+            }
+        },
+    )
+    assert body_of(answered)["text"] == "now"
+
+
+@pytest.mark.requirement("NET-6c")
+async def test_an_answer_that_the_broker_would_not_take_is_told_instead_of_sent() -> None:
+    async def ask(request: AskRequest, emit: Emit) -> AskResult:
+        return finish(AskResult("a1", "answered", "x" * 600), emit)
+
+    async with served(StubDoor(ask, max_message_bytes=500)) as door:
+        [sent] = await door.send(asking())
+    assert (kind_of(sent), body_of(sent)["error"]["code"]) == ("error", "mqtt.answer_too_large")
+
+
+@pytest.mark.requirement("NET-6c")
+async def test_a_message_is_acknowledged_only_once_it_is_answered() -> None:
+    go_on = asyncio.Event()
+    begun = asyncio.Event()
+
+    async def ask(request: AskRequest, emit: Emit) -> AskResult:
+        begun.set()
+        await go_on.wait()
+        return finish(AskResult("a1", "answered"), emit)
+
+    async with served(StubDoor(ask)) as door:
+        door.link.deliver(asking())
+        await begun.wait()
+        assert door.link.acknowledged == []
+        go_on.set()
+        await door.broker.until(lambda: len(door.link.acknowledged) == 1)
+        assert [kind_of(each) for each in door.broker.answers] == ["result"]

@@ -1,0 +1,139 @@
+"""The connection to the broker: its status, what it survives, how it ends (NET-6)."""
+
+import asyncio
+import json
+
+import pytest
+
+from session_runtime.transports.mqtt.backoff import Backoff
+from session_runtime.transports.mqtt.link import Outgoing, Terms
+from session_runtime.types import AskRequest, AskResult
+from tests.transports.mqtt.memory import (
+    Emit,
+    MemoryBroker,
+    StubDoor,
+    answer,
+    asking,
+    kind_of,
+    served,
+)
+
+
+def status(state: str, **more: object) -> bytes:
+    return json.dumps({"replica": "r1", "state": state, **more}, separators=(",", ":")).encode()
+
+
+OFFLINE = Outgoing("rt/status/r1", status("offline"), retained=True, expiry_s=86_400)
+
+
+@pytest.mark.requirement("NET-6d")
+async def test_a_connection_has_a_will_a_shared_subscription_and_a_bound_on_what_is_in_hand() -> (
+    None
+):
+    async with served(StubDoor()) as door:
+        assert door.link.terms == Terms("$share/replicas/rt/ask", 68, OFFLINE)
+    async with served(StubDoor(group="")) as door:
+        assert door.link.terms.subscription == "rt/ask"
+
+
+@pytest.mark.requirement("NET-6d")
+async def test_the_retained_status_follows_what_the_replica_is_and_ends_as_offline() -> None:
+    stub = StubDoor()
+    async with served(stub, tell_s=0.001) as door:
+        await door.broker.until(lambda: len(door.broker.statuses) == 1)
+        stub.told = {"generation": 2}
+        await door.broker.until(lambda: len(door.broker.statuses) == 2)
+    assert [each.body for each in door.broker.statuses] == [
+        status("online", generation=1),
+        status("online", generation=2),
+        OFFLINE.body,
+    ]
+    assert all(each.retained for each in door.broker.statuses)
+
+
+@pytest.mark.requirement("NET-6d")
+async def test_draining_leaves_the_group_and_answers_what_is_at_hand() -> None:
+    begun, go_on = asyncio.Event(), asyncio.Event()
+
+    async def ask(request: AskRequest, emit: Emit) -> AskResult:
+        begun.set()
+        await go_on.wait()
+        return await answer(request, emit)
+
+    async with served(StubDoor(ask)) as door:
+        door.link.deliver(asking())
+        await begun.wait()
+        door.endpoint.drain()
+        await door.broker.until(lambda: len(door.broker.statuses) == 2)
+        assert not door.link.subscribed
+        go_on.set()
+        door.stop.set()
+        await door.serving
+    assert kind_of(door.broker.answers[-1]) == "result"
+    assert [json.loads(each.body)["state"] for each in door.broker.statuses] == [
+        *("online", "draining", "offline"),
+    ]
+
+
+@pytest.mark.requirement("NET-6d")
+async def test_a_broker_that_goes_and_comes_is_subscribed_to_again_and_told_again() -> None:
+    broker = MemoryBroker()
+    async with served(StubDoor(), broker) as door:
+        await broker.until(lambda: len(broker.statuses) == 1)
+        broker.refuses = 2
+        await door.reconnected()
+        assert door.link.terms.subscription == "$share/replicas/rt/ask"
+        await broker.until(lambda: len(broker.statuses) == 2)
+        assert [kind_of(each) for each in await door.send(asking())] == ["ask.started", "result"]
+        await door.at_rest()
+        told = door.state.status()
+    assert told is not None
+    assert (told["connections"], told["fault"], told["in_hand"]) == (2, None, 0)
+
+
+async def test_the_daemon_can_be_stopped_while_there_is_no_broker() -> None:
+    broker = MemoryBroker()
+    async with served(StubDoor(), broker) as door:
+        broker.refuses = 10**9
+        door.link.cut()
+        await broker.until(lambda: broker.refuses < 10**9)
+        door.stop.set()
+        await asyncio.wait_for(door.serving, 30)
+    assert door.serving.done()
+
+
+async def test_metrics_have_every_outcome_at_any_time() -> None:
+    async with served(StubDoor()) as door:
+        await door.send(asking())
+        await door.at_rest()
+        told = {
+            (each.name, tuple(sample.labels.values())): sample.value
+            for each in door.state.metrics()
+            for sample in each.samples
+        }
+    assert told == {
+        ("mqtt_connected", ()): 1,
+        ("mqtt_messages_in_hand", ()): 0,
+        ("mqtt_connections_total", ()): 1,
+        ("mqtt_messages_total", ("answered",)): 1,
+        **{
+            ("mqtt_messages_total", (outcome,)): 0
+            for outcome in ("answered_again", "busy", "refused", "retained", "no_reply")
+        },
+        ("mqtt_messages_total", ("undelivered",)): 0,
+    }
+
+
+def test_waits_between_connections_grow_and_depend_on_chance() -> None:
+    lucky, unlucky = (Backoff(lambda: 0.0, lambda part=part: part) for part in (0.0, 1.0))
+    assert [lucky.next_s() for _ in range(4)] == [0.25, 0.5, 1.0, 2.0]
+    assert [unlucky.next_s() for _ in range(9)][-3:] == [30.0, 30.0, 30.0]
+
+
+def test_only_a_connection_that_lasted_makes_waits_short_again() -> None:
+    now = [0.0]
+    backoff = Backoff(lambda: now[0], lambda: 1.0)
+    for lasted, wait_s in ((0.1, 0.5), (0.1, 1.0), (10.0, 0.5)):
+        backoff.connected()
+        now[0] += lasted
+        assert backoff.next_s() == wait_s

@@ -1,0 +1,345 @@
+"""Asks as resources: keys, asks that go on alone, looking at them, following, ending, confirming."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from session_runtime import Runtime
+from session_runtime.registry.keyring import hash_of
+from session_runtime.testing.replies import Pace, reply_text
+from session_runtime.testing.upstream import Upstream
+from tests.ask.confirming import Home
+from tests.support import calls, chat_profile, opened, says
+from tests.transports.configured import code, fits
+from tests.transports.stub import (
+    EVENTS,
+    TEXT,
+    BlockedAsk,
+    StubDoor,
+    bearer,
+    calling,
+    frames,
+    key_of,
+    serving,
+)
+
+PLAIN = "[skills]\nprefetch_tools = []\n"
+KEYED = {"idempotency-key": "k1"}
+DETACHED = {**TEXT, "detach": True}
+
+
+def keys(**more: str) -> str:
+    roles = {"boss": 'roles = ["admin"]\n'}
+    return "".join(
+        f'[http.keys.{name}]\nhash = "{hash_of(key_of(name))}"\nact_for = ["*"]\n'
+        f"{roles.get(name, '')}{more.get(name, '')}"
+        for name in ("ann", "bob", "boss")
+    )
+
+
+@dataclass
+class Here:
+    """A runtime whose model says nothing until ``go_on`` is set."""
+
+    runtime: Runtime
+    client: httpx2.AsyncClient
+    upstream: Upstream
+    go_on: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def ask(self, body: Any = DETACHED, who: str = "ann", **headers: str) -> httpx2.Response:
+        return await self.client.post("/v1/ask", json=body, headers={**bearer(who), **headers})
+
+    async def get(self, path: str, who: str = "ann") -> httpx2.Response:
+        return await self.client.get(f"/v1/asks{path}", headers=bearer(who))
+
+    async def events(self, ask_id: str, query: str = "") -> list[tuple[str, Any]]:
+        return frames((await self.get(f"/{ask_id}/events{query}")).text)
+
+    async def ended(self, ask_id: str) -> Any:
+        kept = self.runtime.kept.find(ask_id)
+        assert kept is not None
+        await kept.finished()
+        return (await self.get(f"/{ask_id}")).json()
+
+
+@asynccontextmanager
+async def here(
+    folder: Path, config: str = "", texts: Sequence[str] = ("Hello.",)
+) -> AsyncIterator[Here]:
+    go_on = asyncio.Event()
+    async with Upstream([reply_text(text, pace=Pace(gate=go_on)) for text in texts]) as upstream:
+        whole = (
+            PLAIN
+            + chat_profile(upstream.base_url)
+            + config
+            + (keys() if "http" not in config else "")
+        )
+        async with (
+            opened(folder, whole) as runtime,
+            calling(runtime) as client,
+            asyncio.timeout(60),
+        ):
+            yield Here(runtime, client, upstream, go_on)
+
+
+@pytest.mark.requirement("NET-1b")
+async def test_a_detached_ask_is_found_followed_and_kept(tmp_path: Path) -> None:
+    async with here(tmp_path) as at:
+        accepted = await at.ask()
+        ask_id = accepted.json()["ask_id"]
+        assert (accepted.status_code, accepted.json()) == (
+            202,
+            {"ask_id": ask_id, "state": "running"},
+        )
+        assert accepted.headers["location"] == f"/v1/asks/{ask_id}"
+        await at.upstream.received(1)
+        running = (await at.get(f"/{ask_id}")).json()
+        assert fits("RunningAsk", running) == []
+        assert running["state"] == "model"
+        following = asyncio.create_task(at.events(ask_id))
+        at.go_on.set()
+        live, ended = await following, await at.ended(ask_id)
+        assert fits("EndedAsk", ended) == []
+        assert (ended["state"], ended["result"]["text"]) == ("ended", "Hello.")
+        assert live[-1] == ("ask.finished", {**live[-1][1], "result": ended["result"]})
+        assert [data["seq"] for _, data in live] == list(range(1, len(live) + 1))
+        assert await at.events(ask_id, "?after=2") == live[2:]
+        assert await at.events(ask_id, "?after=999") == []
+
+
+@pytest.mark.requirement("NET-1b")
+async def test_the_same_request_with_the_same_key_is_one_ask(tmp_path: Path) -> None:
+    async with here(tmp_path) as at:
+        together = [asyncio.create_task(at.ask(TEXT, **KEYED)) for _ in range(5)]
+        streamed = asyncio.create_task(at.ask(TEXT, **KEYED, **EVENTS))
+        await at.upstream.received(1)
+        at.go_on.set()
+        answers = [(await each).json() for each in together]
+        assert all(each == answers[0] for each in answers)
+        assert frames((await streamed).text)[-1][1]["result"] == answers[0]
+        assert (await at.ask(TEXT, **KEYED)).json() == answers[0]
+        assert code(await at.ask({"text": "other"}, **KEYED)) == (422, "request.key_reused")
+        assert len(at.upstream.requests) == 1
+
+
+@pytest.mark.parametrize("bad", ["", " ", "a b", "x" * 256, "é"])
+async def test_a_key_that_cannot_be_used_is_refused(bad: str) -> None:
+    async with calling() as client:
+        headers = [("idempotency-key", bad.encode("latin-1"))]
+        answer = await client.post("/v1/ask", json=TEXT, headers=headers)  # type: ignore[arg-type]
+    assert code(answer) == (400, "request.invalid")
+
+
+@pytest.mark.requirement("NET-1b")
+async def test_nobody_else_sees_or_touches_an_ask_but_an_admin(tmp_path: Path) -> None:
+    async with here(tmp_path) as at:
+        ask_id = (await at.ask()).json()["ask_id"]
+        await at.upstream.received(1)
+        for method, path in (("GET", ""), ("DELETE", ""), ("GET", "/events"), ("POST", "/confirm")):
+            body = {"json": {"declined": ["t"]}} if method == "POST" else {}
+            told = [
+                await at.client.request(
+                    method, f"/v1/asks/{wanted}{path}", headers=bearer("bob"), **body
+                )
+                for wanted in (ask_id, "ask_unknown")
+            ]
+            assert [code(each) for each in told] == [(404, "request.unknown_ask")] * 2
+        lists = [(await at.get("", who)).json()["asks"] for who in ("ann", "bob", "boss")]
+        assert [len(each) for each in lists] == [1, 0, 1]
+        assert (await at.get(f"/{ask_id}", "boss")).status_code == 200
+        everything = await at.client.delete("/v1/asks/all", headers=bearer("ann"))
+        assert code(everything) == (403, "auth.admin_needed")
+        mine = await at.client.delete(f"/v1/asks/{ask_id}", headers=bearer("ann"))
+        assert mine.json() == {"cancelled": 1}
+        error = (await at.ended(ask_id))["result"]["error"]
+        assert (error["code"], error["message"]) == (
+            "cancelled.caller",
+            "its caller ended this ask",
+        )
+        again = await at.client.delete(f"/v1/asks/{ask_id}", headers=bearer("ann"))
+        assert again.json() == {"cancelled": 0}
+
+
+@pytest.mark.parametrize("headers", [KEYED, {**KEYED, **EVENTS}], ids=["json", "stream"])
+async def test_a_client_that_leaves_does_not_disturb_an_ask_with_a_key(
+    headers: dict[str, str],
+) -> None:
+    ask = BlockedAsk()
+    door = StubDoor(ask)
+    async with serving(door) as served:
+        asking = asyncio.create_task(served.client.post("/v1/ask", json=TEXT, headers=headers))
+        await ask.started.wait()
+        asking.cancel()
+        await asyncio.wait([asking])
+        assert (await served.client.get("/healthz")).status_code == 200
+        assert not ask.cancelled.is_set()
+        again = asyncio.create_task(served.client.post("/v1/ask", json=TEXT, headers=headers))
+        await asyncio.sleep(0)
+        served.stop.set()
+        await asyncio.wait([again])
+    await door.kept.aclose()
+    assert ask.cancelled.is_set()
+
+
+async def test_of_an_ask_that_belongs_to_its_connection_no_events_are_kept(tmp_path: Path) -> None:
+    async with here(tmp_path) as at:
+        asking = asyncio.create_task(at.ask(TEXT))
+        await at.upstream.received(1)
+        [running] = at.runtime.running.list()
+        assert code(await at.get(f"/{running.ask_id}/events")) == (409, "request.not_kept")
+        at.go_on.set()
+        assert (await asking).status_code == 200
+        assert code(await at.get(f"/{running.ask_id}")) == (404, "request.unknown_ask")
+
+
+@pytest.mark.parametrize(
+    "query", ["?after=x", "?after=-1", "?after=", "?after=1&after=2", "?since=1"]
+)
+async def test_a_wrong_place_to_go_on_from_is_refused(query: str, tmp_path: Path) -> None:
+    async with here(tmp_path) as at:
+        ask_id = (await at.ask()).json()["ask_id"]
+        assert code(await at.get(f"/{ask_id}/events{query}")) == (400, "request.invalid")
+
+
+@pytest.mark.requirement("ASK-13")
+async def test_an_ask_waits_for_its_conversation_and_can_be_ended_meanwhile(tmp_path: Path) -> None:
+    talk = {**DETACHED, "conversation": "c"}
+    async with here(tmp_path, texts=("one", "three")) as at:
+        one, two, three = [(await at.ask(talk)).json()["ask_id"] for _ in range(3)]
+        await at.upstream.received(1)
+        states = [each["state"] for each in (await at.get("")).json()["asks"]]
+        assert states == ["model", "queued", "queued"]
+        await at.client.delete(f"/v1/asks/{two}", headers=bearer("ann"))
+        assert (await at.ended(two))["result"]["outcome"] == "cancelled"
+        at.go_on.set()
+        texts = [(await at.ended(each))["result"]["text"] for each in (one, three)]
+        assert texts == ["one", "three"]
+
+
+@pytest.mark.requirement("ASK-13")
+async def test_a_newer_ask_takes_the_place_of_its_conversation_s_others(tmp_path: Path) -> None:
+    talk = {**DETACHED, "conversation": "c"}
+    config = '[ask]\nconversations = "cancel_previous"\n'
+    async with here(tmp_path, config, ("one", "three")) as at:
+        first, second, third = [(await at.ask(talk)).json()["ask_id"] for _ in range(3)]
+        at.go_on.set()
+        for replaced in (first, second):
+            error = (await at.ended(replaced))["result"]["error"]
+            assert error["code"] == "cancelled.replaced"
+        assert (await at.ended(third))["result"]["outcome"] == "answered"
+
+
+@pytest.mark.requirement("NET-5b")
+async def test_a_principal_with_too_many_asks_that_wait_is_told_when_to_come_back(
+    tmp_path: Path,
+) -> None:
+    config = "[runtime]\nmax_waiting_asks = 2\n" + keys(ann="max_concurrent_asks = 1\n")
+    async with here(tmp_path, config, ("a", "b", "c")) as at:
+        kept = [(await at.ask()).json()["ask_id"] for _ in range(2)]
+        for body in (DETACHED, TEXT):
+            refused = await at.ask(body)
+            assert code(refused) == (429, "busy.queue")
+            assert refused.headers["retry-after"] == "1"
+        bobs = await at.ask(who="bob")
+        assert bobs.status_code == 202
+        at.go_on.set()
+        assert [(await at.ended(each))["result"]["outcome"] for each in kept] == ["answered"] * 2
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+@pytest.mark.requirement("ASK-13")
+async def test_completions_take_the_same_turns_as_all_asks(stream: bool, tmp_path: Path) -> None:
+    config = "[runtime]\nmax_waiting_asks = 1\n"
+    body = {
+        "messages": [{"role": "user", "content": "hi"}],
+        "stream": stream,
+        "session_runtime": {"conversation": "c"},
+    }
+
+    async def complete(at: Here) -> httpx2.Response:
+        return await at.client.post("/v1/chat/completions", json=body, headers=bearer("ann"))
+
+    async with here(tmp_path, config, ("one", "two")) as at:
+        first = (await at.ask({**DETACHED, "conversation": "c"})).json()["ask_id"]
+        await at.upstream.received(1)
+        asking = [asyncio.create_task(complete(at)) for _ in range(2)]
+        [told], [waits] = await asyncio.wait(asking, return_when=asyncio.FIRST_COMPLETED)
+        refused = told.result()
+        assert code(refused) == (429, "busy.queue")
+        assert refused.headers["x-should-retry"] == "true"
+        at.go_on.set()
+        assert (await at.ended(first))["result"]["text"] == "one"
+        assert "two" in (await waits).text
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+async def test_a_completion_that_its_caller_ended_is_not_to_be_asked_again(
+    stream: bool, tmp_path: Path
+) -> None:
+    body = {"messages": [{"role": "user", "content": "hi"}], "stream": stream}
+    async with here(tmp_path) as at:
+        asking = asyncio.create_task(
+            at.client.post("/v1/chat/completions", json=body, headers=bearer("ann"))
+        )
+        await at.upstream.received(1)
+        [running] = at.runtime.running.list()
+        await at.client.delete(f"/v1/asks/{running.ask_id}", headers=bearer("ann"))
+        answer = await asking
+    assert code(answer) == (409, "cancelled.caller")
+    assert answer.headers["x-should-retry"] == "false"
+
+
+async def test_a_restart_forgets_every_ask(tmp_path: Path) -> None:
+    async with here(tmp_path) as at:
+        at.go_on.set()
+        ask_id = (await at.ask()).json()["ask_id"]
+        await at.ended(ask_id)
+    async with here(tmp_path) as at:
+        assert code(await at.get(f"/{ask_id}")) == (404, "request.unknown_ask")
+
+
+@pytest.mark.requirement("NET-1b")
+@pytest.mark.requirement("RTE-9")
+async def test_consent_goes_on_where_the_ask_waits_and_counts_once(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    home.write("files.drop")
+    replies = [calls(("files.drop", {"n": 1})), says("Gone.")]
+    async with home.open(*replies, extra=keys()) as runtime, calling(runtime) as client:
+        at = Here(runtime, client, Upstream([]))
+        ask_id = (await at.ask()).json()["ask_id"]
+        waiting = await at.ended(ask_id)
+        assert waiting["result"]["outcome"] == "needs_confirmation"
+        yes = {"confirmations": [waiting["result"]["pending"][0]["token"]]}
+
+        async def confirm(body: Any, who: str = "ann", path: str = ask_id) -> httpx2.Response:
+            return await client.post(f"/v1/asks/{path}/confirm", json=body, headers=bearer(who))
+
+        assert code(await confirm(yes, "boss")) == (404, "request.unknown_ask")
+        assert code(await confirm({})) == (400, "request.invalid")
+        foreign = {"confirmations": ["confirm_x_y"]}
+        assert code(await confirm(foreign)) == (409, "confirmation.invalid")
+        assert home.arguments == []
+        done = (await confirm(yes)).json()
+        assert (done["outcome"], done["text"], home.arguments) == ("answered", "Gone.", [{"n": 1}])
+        assert done["new_messages"][0] == {"role": "user", "content": "Yes."}
+        assert code(await confirm(yes)) == (409, "confirmation.invalid")
+        assert home.arguments == [{"n": 1}]
+
+
+async def test_an_ask_that_waits_for_nothing_cannot_be_confirmed(tmp_path: Path) -> None:
+    async with here(tmp_path) as at:
+        ask_id = (await at.ask()).json()["ask_id"]
+        for _ in range(2):
+            body = json.dumps({"declined": ["t"]})
+            headers = {**bearer("ann"), "content-type": "application/json"}
+            told = await at.client.post(f"/v1/asks/{ask_id}/confirm", content=body, headers=headers)
+            assert code(told) == (409, "request.nothing_to_confirm")
+            at.go_on.set()
+            await at.ended(ask_id)
