@@ -52,6 +52,20 @@ async def test_free_places_go_round_the_users_who_wait() -> None:
 
 
 @pytest.mark.requirement("ASK-13")
+async def test_who_was_cancelled_a_moment_ago_is_passed_over() -> None:
+    here = places()
+    await here.enter(claim("first"))
+    gone, going, last = await entering(here, claim("gone"), claim("going"), claim("last"))
+    gone.cancel()
+    going.cancel()
+    here.dismiss("going")
+    here.leave("first")
+    await settled()
+    assert (gone.cancelled(), going.cancelled(), last.done()) == (True, True, True)
+    assert here.waiting == ()
+
+
+@pytest.mark.requirement("ASK-13")
 async def test_one_conversation_runs_in_order_and_another_does_not_wait_for_it() -> None:
     here = places()
     assert await here.enter(claim("one", "ann", "c", own=None)) is False

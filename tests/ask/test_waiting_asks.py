@@ -16,11 +16,12 @@ from session_runtime.types import AskEvent, AskFinished
 from tests.support import chat_profile, opened
 
 PLAIN = "[skills]\nprefetch_tools = []\n"
+REPLACING = '[ask]\nconversations = "cancel_previous"\n[runtime]\nmax_waiting_asks = 0\n'
 
 
 @asynccontextmanager
 async def talking(
-    folder: Path, emit: Emit = discard
+    folder: Path, emit: Emit = discard, config: str = ""
 ) -> AsyncIterator[tuple[Runtime, asyncio.Task[AskResult], asyncio.Event]]:
     """A runtime in which one ask of the conversation ``c`` runs until the event is set."""
     go_on = asyncio.Event()
@@ -28,7 +29,7 @@ async def talking(
     async with (
         asyncio.timeout(60),
         Upstream(replies) as upstream,
-        opened(folder, PLAIN + chat_profile(upstream.base_url)) as runtime,
+        opened(folder, PLAIN + config + chat_profile(upstream.base_url)) as runtime,
     ):
         first = asyncio.create_task(runtime.ask(AskRequest("one", conversation="c"), emit))
         await upstream.received(1)
@@ -89,6 +90,15 @@ async def test_an_ask_that_just_got_its_turn_can_be_ended(tmp_path: Path) -> Non
         results = await asyncio.gather(first, second)
         assert told == [1]
         assert [each.outcome for each in results] == ["answered", "cancelled"]
+
+
+@pytest.mark.requirement("ASK-13")
+async def test_an_ask_that_has_no_room_to_wait_replaces_none(tmp_path: Path) -> None:
+    async with talking(tmp_path, config=REPLACING) as (runtime, first, go_on):
+        refused = await runtime.ask(AskRequest("two", conversation="c"))
+        assert (refused.outcome, refused.error and refused.error.code) == ("failed", "busy.queue")
+        go_on.set()
+        assert (await first).outcome == "answered"
 
 
 @pytest.mark.requirement("REL-8a")

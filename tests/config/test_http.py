@@ -104,6 +104,12 @@ def test_other_names_are_refused(read: Reader, name: str) -> None:
 
 
 @pytest.mark.requirement("NET-2b")
+def test_no_key_is_for_the_name_of_those_who_need_none(read: Reader) -> None:
+    [problem] = read.problems(BOT.replace("bot", "local"))
+    assert "cannot own a key: that is the name of who needs none, on this machine" in problem
+
+
+@pytest.mark.requirement("NET-2b")
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "bot.example.org"])
 def test_with_a_key_the_door_may_listen_anywhere(read: Reader, host: str) -> None:
     text = f'[http]\nhost = "{host}"\n'

@@ -75,6 +75,7 @@ OTHER_DEFAULTS = {
     "search.parameters": 0.9,
     "search.parameter_descriptions": 0.6,
     "search.enums": 0.8,
+    "search.synonyms": (),
     "access.default": "allow",
     "access.destructive": "confirm",
     "access.confirm_ttl_s": 600.0,

@@ -76,11 +76,10 @@ class Places:
 
         Raises BusyError at once if there is no room to run or to wait. One that is cancelled has no place.
         """
+        self.check(claim)
         if self._is_free(claim):
-            self._check_capacity()
             self._take(claim)
             return False
-        self._check_queue(claim)
         waiting = _Waiting(claim, asyncio.get_running_loop().create_future())
         users = self._waiting.setdefault(claim.principal, {})
         users.setdefault(claim.user, {})[claim.ask_id] = waiting
@@ -91,6 +90,13 @@ class Places:
             self.leave(claim.ask_id)  # it may have had its place before it could know
             raise
         return True
+
+    def check(self, claim: Claim) -> None:
+        """Raise BusyError if there is no room to run or to wait."""
+        if self._is_free(claim):
+            self._check_capacity()
+        else:
+            self._check_queue(claim)
 
     def leave(self, ask_id: str) -> None:
         """Give back a place, if the ask has one, and let in who waited for it."""
@@ -168,9 +174,10 @@ class Places:
         self._waiting[claim.principal] = users
 
     def _each(self) -> Iterator[_Waiting]:
+        """Those who wait, but for who was cancelled and does not know it yet."""
         for users in self._waiting.values():
             for asks in users.values():
-                yield from asks.values()
+                yield from (each for each in asks.values() if not each.go_on.done())
 
     def _drop(self, claim: Claim) -> None:
         users = self._waiting.get(claim.principal, {})

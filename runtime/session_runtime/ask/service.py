@@ -182,11 +182,15 @@ class AskService:
         return None
 
     def _claim(self, ask: _Open) -> Claim:
-        """What the ask claims; where it replaces others of its conversation, those are cancelled."""
+        """What the ask claims; where it replaces others of its conversation, those are cancelled.
+
+        Raises BusyError, with nothing cancelled, if there is no room for it to wait.
+        """
         mode = self._settings.ask.conversations
         own = self._settings.runtime.max_concurrent_asks_per_principal
         claim = claim_of(ask.ask_id, ask.request, mode, own)
         if mode == "cancel_previous" and claim.conversation is not None:
+            self._places.check(claim)
             for earlier in self._places.of_talk(claim):
                 self.cancel(earlier, "a newer ask of its conversation took its place", REPLACED)
         return claim

@@ -12,6 +12,7 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from session_runtime.config.section import Count, Name, Section, key, read_only, table, unshown
+from session_runtime.types import LOCAL
 
 KEY_SHAPE: Final = re.compile(r"sr_[A-Za-z0-9_-]{40,}")
 """What a key looks like anywhere in a text, for whoever has to keep it out."""
@@ -24,6 +25,8 @@ _PRINCIPAL: Final = re.compile(r"[\w.@-]{1,64}")
 def _can_own_a_key(name: str) -> str:
     if not _PRINCIPAL.fullmatch(name):
         raise ValueError("cannot own a key: use up to 64 letters, digits, _, -, . and @")
+    if name == LOCAL.name:
+        raise ValueError("cannot own a key: that is the name of who needs none, on this machine")
     return name
 
 
