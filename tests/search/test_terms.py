@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from session_runtime.search.terms import analyse, is_camel, normalise, runs
+from session_runtime.search.terms import Lexicon, analyse, is_camel, normalise, runs
 
 
 def cut(text: str) -> list[str]:
@@ -52,3 +52,15 @@ def test_normalising_twice_is_normalising_once(text: str) -> None:
 def test_upper_case_inside_a_word_is_camel_case_and_a_plural_acronym_is_not() -> None:
     words = ["getUser", "MySQL", "iPhone", "PDFs", "URL", "Weather", "base64", "天气"]
     assert [word for word in words if is_camel(word)] == ["getUser", "MySQL", "iPhone"]
+
+
+def test_whoever_reads_while_another_thread_learns_finds_all_that_a_number_stands_for() -> None:
+    class Numbers(dict[str, int]):
+        def setdefault(self, key: str, default: int = 0) -> int:  # type: ignore[override]
+            assert key in self or len(lexicon.hashes) > default
+            return super().setdefault(key, default)
+
+    lexicon = Lexicon()
+    lexicon.numbers = Numbers()
+    lexicon.learn(["river", "rivers", "天气", "level"])
+    assert len(lexicon.hashes) == len(lexicon.numbers)

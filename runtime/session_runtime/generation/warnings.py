@@ -16,7 +16,7 @@ MOST_TOLD: Final = 20
 
 def unreachable_names(settings: Settings, index: SearchIndex) -> list[str]:
     """Configured names that no tool has, each with the nearest one, and an end that cannot be reached."""
-    everything, skills = index.view(index.full_mask), settings.skills
+    everything, skills = index.own_view(), settings.skills
     warnings = []
     for key, names in (
         ("skills.tool_search_always_loaded", skills.tool_search_always_loaded),
@@ -38,7 +38,7 @@ def unreachable_names(settings: Settings, index: SearchIndex) -> list[str]:
 
 def crowded_profiles(settings: Settings, index: SearchIndex) -> list[str]:
     """Profiles that take fewer tools than somebody who may use all of them needs."""
-    everything = index.view(index.full_mask)
+    everything = index.own_view()
     pinned, _ = resolve_names(everything, settings.skills.tool_search_always_loaded)
     warnings = []
     for name, profile in profiles(settings).items():

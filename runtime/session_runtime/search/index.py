@@ -44,6 +44,10 @@ class SearchIndex:
         """What is visible through a mask; views that were used last are kept with their statistics."""
         return self._views.get_or_make(mask & self.full_mask, self._open)
 
+    def own_view(self) -> SearchView:
+        """What is visible without a mask, kept nowhere: for another thread than that of the asks."""
+        return self._open(self.full_mask)
+
     def rank(self, query: str, limit: int) -> list[tuple[str, float]]:
         """The best of all tools for a query with their scores, best first (INT-6)."""
         return self.view(self.full_mask).rank(query, limit)

@@ -180,9 +180,9 @@ class Lexicon:
             term = self.stem(word)
             if not is_cjk(word):
                 self._stems[word] = term
-            self.terms.append(self.numbers.setdefault(term, len(self.numbers)))
-            if len(self.hashes) < len(self.numbers):
+            if term not in self.numbers:  # its hash comes first: others read what numbers tell of
                 self.hashes.append(0 if is_cjk(term) else zlib.crc32(term.encode()))
+            self.terms.append(self.numbers.setdefault(term, len(self.numbers)))
         return number
 
 
