@@ -66,7 +66,7 @@ async def test_beside_calls_that_wait_the_others_run_and_all_are_answered_in_ord
     [_, made, *told, _] = second.result.new_messages
     assert [m.tool_call_id for m in told] == [call.id for call in made.tool_calls]
     assert codes(second) == [None, "tool.declined"] or codes(second) == ["tool.declined", None]
-    assert texts(second)[1] == '{"gone":{"n":3}}'
+    assert '{"gone":{"n":3}}' in texts(second)
 
 
 @pytest.mark.requirement("RTE-9a")
