@@ -40,7 +40,7 @@ ASK: tuple[Requirement, ...] = (
         "Responses works on the same list. Turns are chained by id and repeat the grown list; a "
         "gateway that refuses the chain gets the whole conversation once, without state.",
     ),
-    deferred(
+    met(
         "ASK-3c",
         "Anthropic Messages works on the same list, streaming or not, and keeps what it does not "
         "know.",

@@ -20,11 +20,12 @@ from session_runtime.models.http_body import (
     known_by_name,
     plain_text,
     readable_arguments,
-    schema_with_properties,
+    sent_schema,
     to_json,
 )
 from session_runtime.models.memo import SpecMemo
-from session_runtime.models.responses_items import Called, Reasoning, Said, kept_items
+from session_runtime.models.places import Called, Reasoning, Said
+from session_runtime.models.responses_items import kept_items
 from session_runtime.registry.deprecation import Shown, described, shown
 from session_runtime.registry.names import WireNames
 from session_runtime.registry.spec import ToolSpec
@@ -159,7 +160,7 @@ def _tool(spec: ToolSpec, as_shown: Shown) -> bytes:
             "type": "function",
             "name": as_shown.name,
             "description": described(spec, as_shown.instead),
-            "parameters": schema_with_properties(spec.parameters),
+            "parameters": sent_schema(spec.parameters),
             "strict": False,
         }
     )

@@ -1,4 +1,4 @@
-"""What a fake service says; how it looks is decided per wire in ``chat_form`` and ``response_form``."""
+"""What a fake service says; how it looks on a wire is decided in the module of its form."""
 
 import asyncio
 import json
@@ -40,11 +40,11 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class ChatReply:
-    """A reply on either wire, streamed or not, as the request asks.
+    """A reply on any wire, streamed or not, as the request asks.
 
     ``extra`` are more fields of the message, on the wire ``chat``; ``items`` stand before text and calls
-    in the output, on the wire ``responses``. ``usage`` and ``finish_reason`` are in the words of chat
-    completions; without ``usage`` the server does not tell any.
+    in the output, on the wires ``responses`` and ``messages``. ``usage`` and ``finish_reason`` are in the
+    words of chat completions; without ``usage`` the server does not tell any.
     """
 
     text: str = ""
