@@ -250,12 +250,14 @@ class Event:
     """Base of everything an ask reports; ``seq`` counts from 1 within the ask (INT-3).
 
     The ask stamps ``ask_id`` and ``seq`` when it emits; a gap in ``seq`` means that text or
-    progress was dropped for a consumer that fell behind.
+    progress was dropped for a consumer that fell behind. ``agent`` is the sub-agent that it is about, by
+    the names on the way to it with ``/`` between them; None for the ask itself (ASK-11).
     """
 
     type: ClassVar[str]
     ask_id: str = ""
     seq: int = 0
+    agent: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

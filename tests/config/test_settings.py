@@ -99,6 +99,7 @@ OTHER_DEFAULTS = {
     "http.port": 8040,
     "http.max_body_bytes": 10 * 1024 * 1024,
     "http.mcp": False,
+    "agents.max_depth": 2,
     "mqtt.enabled": False,
     "mqtt.host": "127.0.0.1",
     "mqtt.port": 1883,

@@ -105,7 +105,7 @@ ASK: tuple[Requirement, ...] = (
         "a tool and calling it later are two notices; several calls of one name in a turn are one "
         "notice with their number.",
     ),
-    deferred(
+    met(
         "ASK-11",
         "A folder below `handlers/agents/` is a sub-agent with a description, a prompt, settings "
         "(model, limits, shared tools, who may call it, remote servers) and tools of its own. For "

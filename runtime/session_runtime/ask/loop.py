@@ -66,7 +66,6 @@ class Progress:
     state: AskState = "starting"
     step: int = 0
     calls: int = 0
-    usage: Usage = field(default_factory=Usage)
     turns: list[TurnRecord] = field(default_factory=list)
     confirmed: tuple[CallRecord, ...] = ()
     confirmed_s: float = 0.0
@@ -82,7 +81,7 @@ class Loop:
         self._scope = scope
         self._exposure = exposure
         self._transcript = transcript
-        self._limits = scope.generation.settings.ask
+        self._limits = scope.limits
         self.progress = Progress()
 
     async def carry_out(self, answered: Sequence[Answered]) -> Ending | None:
@@ -160,7 +159,7 @@ class Loop:
     def _count(self, opened: OpenTurn, reply: ModelReply) -> None:
         usage = reply.usage or self._estimated(opened.turn, reply)
         opened.usage += usage
-        self.progress.usage += usage
+        self._scope.totals.usage += usage
 
     async def _run_calls(self, opened: OpenTurn, reply: ModelReply) -> TurnRun:
         started = _now()
@@ -201,7 +200,7 @@ class Loop:
 
     def _out_of_tokens(self) -> Ending | None:
         limit = self._limits.max_total_tokens
-        if limit and self.progress.usage.total_tokens >= limit:
+        if limit and self._scope.totals.usage.total_tokens >= limit:
             return self._limit("limit.tokens", f"the limit of {limit} tokens is reached")
         return None
 

@@ -35,6 +35,7 @@ def build_record(run: AskRun, result: AskResult, duration_s: float) -> AskRecord
         duration_s=duration_s,
         daemon_s=max(0.0, duration_s - elsewhere_s),
         tokens_full_list=(run.exposure.full_list_tokens if run.exposure else 0) * len(turns),
+        agents=tuple(run.totals.agents),
         tokens_exposed=sum(turn.exposed_tokens for turn in turns) + directories,
     )
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
+from session_runtime.ask.agents import with_agents
 from session_runtime.ask.emitter import Emitter
 from session_runtime.ask.exposure import Exposure, may_read_results, open_exposure
 from session_runtime.ask.guards import CallGuard
@@ -15,9 +16,10 @@ from session_runtime.ask.notices import prefetch_notices
 from session_runtime.ask.prefetch import Prefetched, run_prefetch
 from session_runtime.ask.prompt import opening_messages, prefetch_message, question_messages
 from session_runtime.ask.request import check_request
-from session_runtime.ask.scope import AskScope
+from session_runtime.ask.scope import AskScope, LoopLimits, Totals
 from session_runtime.ask.transcript import Transcript
 from session_runtime.ask.turn import load_reading
+from session_runtime.config.runtime import AskSettings
 from session_runtime.errors import RequestError
 from session_runtime.generation import Generation, Profile
 from session_runtime.generation.unavailable import unavailable_to
@@ -64,6 +66,7 @@ class AskRun:
         self._room = room
         self._confirmations = confirmations
         self._answered: tuple[Answered, ...] = ()
+        self.totals = Totals()
         self._loop: Loop | None = None
         self._transcript: Transcript | None = None
 
@@ -115,7 +118,7 @@ class AskRun:
             text=ending.text,
             messages=self._emitter.messages,
             new_messages=self._transcript.kept if self._transcript is not None else (),
-            usage=progress.usage,
+            usage=self.totals.usage,
             steps=len(progress.turns),
             loaded_tools=self.exposure.loaded if self.exposure is not None else (),
             generation=self.generation.number,
@@ -143,7 +146,7 @@ class AskRun:
         settings, principal = self.generation.settings, self.request.principal
         owner = Owner(principal.name, self.request.identity.user)
         limit_s = min(settings.runtime.ask_timeout_s, self.request.deadline_s or float("inf"))
-        return AskScope(
+        scope = AskScope(
             ask_id=self.ask_id,
             generation=self.generation,
             identity=identity,
@@ -157,6 +160,7 @@ class AskRun:
                 settings.access.confirm_ttl_s,
                 self._answered,
             ),
+            limits=_limits(settings.ask),
             notices=settings.notices.mode,
             silent=self.request.silent,
             keep_arguments=settings.trace.content,
@@ -166,7 +170,15 @@ class AskRun:
             principal=principal,
             conversation=self.request.conversation,
             metadata=self.request.metadata,
+            totals=self.totals,
         )
+        return with_agents(scope, self._profile_in_use)
+
+    def _profile_in_use(self) -> Profile:
+        """The profile that answers now; known once a tool can be called."""
+        profile = self.profile if self.exposure is None else self.exposure.profile
+        assert profile is not None
+        return profile
 
     async def _prefetch(self, scope: AskScope, mask: int, profile: Profile) -> None:
         settings = self.generation.settings
@@ -195,6 +207,16 @@ class AskRun:
         )
         history, question = repair_history(self.request.history, question_messages(self.request))
         return Transcript((*opening, *history), question)
+
+
+def _limits(settings: AskSettings) -> LoopLimits:
+    return LoopLimits(
+        settings.max_steps,
+        settings.max_tool_calls,
+        settings.max_total_tokens,
+        settings.require_end,
+        settings.missing_tool_call_retries,
+    )
 
 
 def choose_profile(generation: Generation, name: str | None) -> Profile:

@@ -139,7 +139,9 @@ def load_reading(scope: AskScope, exposure: Exposure) -> None:
 
 
 def _announce(scope: AskScope, ready: Sequence[Ready]) -> None:
-    for line in call_notices(scope.notices, scope.silent, [item.spec for item in ready]):
+    called = [item.spec for item in ready]
+    in_agent = bool(scope.agents)
+    for line in call_notices(scope.notices, scope.silent, called, in_agent=in_agent):
         scope.emitter.send(NoticeEvent(text=line))
     for item in ready:
         scope.emitter.send(
@@ -331,6 +333,7 @@ async def _run(scope: AskScope, item: Ready, place: Place | None) -> ToolResult:
         scope.principal,
         scope.consent.of(item.call),
     )
+    result = replace(result, call_id=item.call.id)  # which a sub-agent's loop knows it by
     _report_finished(scope, result)
     return result
 

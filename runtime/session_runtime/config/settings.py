@@ -9,6 +9,7 @@ from types import MappingProxyType
 from pydantic import Field
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from session_runtime.config.agents import AgentLimits
 from session_runtime.config.audit import AuditSettings
 from session_runtime.config.files import FilesSettings
 from session_runtime.config.handlers import HandlersSettings
@@ -58,6 +59,7 @@ class Settings(BaseSettings):
     ask: AskSettings = Field(default_factory=AskSettings)
     models: Table[ModelProfile] = table("Profiles, each under a name of your choice.")
     handlers: HandlersSettings = Field(default_factory=HandlersSettings)
+    agents: AgentLimits = Field(default_factory=AgentLimits)
     mcp: McpSettings = Field(default_factory=McpSettings)
     skills: SkillsSettings = Field(default_factory=SkillsSettings)
     search: SearchSettings = Field(default_factory=SearchSettings)

@@ -87,6 +87,17 @@ class TurnRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class AgentRecord:
+    """What a sub-agent did for one call: ``agent`` is its path, ``call_id`` the call that it answered."""
+
+    agent: str
+    call_id: str
+    outcome: Outcome
+    error_code: str | None
+    turns: tuple[TurnRecord, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class AskRecord:
     """One ask from start to end; ``principal`` is who asked, ``identity`` what the request stated.
 
@@ -114,6 +125,7 @@ class AskRecord:
     daemon_s: float
     tokens_full_list: int
     tokens_exposed: int
+    agents: tuple[AgentRecord, ...] = ()
 
     @property
     def tokens_saved(self) -> int:
@@ -159,6 +171,7 @@ def record_to_json(record: AskRecord) -> dict[str, Any]:
         "prefetch": [_call_to_json(call) for call in record.prefetch],
         "confirmed": [_call_to_json(call) for call in record.confirmed],
         "turns": [_turn_to_json(turn) for turn in record.turns],
+        "agents": [_agent_to_json(agent) for agent in record.agents],
         "outcome": record.outcome,
         "error": _error_to_json(record.error),
         "usage": usage_to_json(record.usage),
@@ -167,6 +180,16 @@ def record_to_json(record: AskRecord) -> dict[str, Any]:
         "tokens_full_list": record.tokens_full_list,
         "tokens_exposed": record.tokens_exposed,
         "tokens_saved": record.tokens_saved,
+    }
+
+
+def _agent_to_json(record: AgentRecord) -> dict[str, Any]:
+    return {
+        "agent": record.agent,
+        "call_id": redact_text(record.call_id),
+        "outcome": record.outcome,
+        "error_code": record.error_code,
+        "turns": [_turn_to_json(turn) for turn in record.turns],
     }
 
 

@@ -92,6 +92,8 @@ def error_to_json(error: ErrorInfo) -> dict[str, Any]:
 def event_to_json(event: AskEvent, lost: int = 0) -> dict[str, Any]:
     """One event (INT-3); ``lost`` events before it were dropped because the reader fell behind."""
     data = {"type": event.type, "ask_id": event.ask_id, "seq": event.seq, **_event_body(event)}
+    if event.agent is not None:
+        data["agent"] = event.agent
     if lost:
         data["lost"] = lost
     return data
