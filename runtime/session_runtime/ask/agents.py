@@ -100,7 +100,10 @@ class AgentRuns:
             deadline=scope.deadline if deadline is None else min(scope.deadline, deadline),
             consent=_Nobody(agent.spec.name),
             limits=LoopLimits(
-                stated.max_steps, stated.max_tool_calls, scope.limits.max_total_tokens
+                stated.max_steps,
+                stated.max_tool_calls,
+                scope.limits.max_total_tokens,
+                history_tokens=scope.limits.history_tokens,
             ),
             agents=path,
             call=call_id,

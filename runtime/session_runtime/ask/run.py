@@ -38,6 +38,7 @@ from session_runtime.types import (
     Identity,
     Notice,
     PrefetchFinished,
+    ToolsLoaded,
 )
 
 
@@ -104,6 +105,7 @@ class AskRun:
         down = unavailable_to(self.generation, *who, mask) if explains else ()
         exposure = open_exposure(self.generation, profile, mask, self.prefetched.names, down)
         self.exposure = exposure
+        self._load_again()
         load_reading(scope, exposure)
         self._transcript = self._open_transcript(exposure)
         self._loop = Loop(scope, exposure, self._transcript)
@@ -197,6 +199,17 @@ class AskRun:
             PrefetchFinished(ok=self.prefetched.names, failed=self.prefetched.failed)
         )
 
+    def _load_again(self) -> None:
+        """Load the tools that the last turns of the conversation called, as if they had been searched for."""
+        turns = self.generation.settings.skills.tool_search_sticky_turns
+        session = self.exposure.session if self.exposure is not None else None
+        if not turns or session is None:
+            return
+        called = [message for message in self.request.history if message.tool_calls][-turns:]
+        names = dict.fromkeys(call.name for message in called for call in message.tool_calls)
+        if loaded := tuple(name for name in names if session.load(name)):
+            self._emitter.send(ToolsLoaded(names=loaded))
+
     def _open_transcript(self, exposure: Exposure) -> Transcript:
         directory = exposure.session.directory if exposure.session is not None else None
         opening = opening_messages(
@@ -216,6 +229,7 @@ def _limits(settings: AskSettings) -> LoopLimits:
         settings.max_total_tokens,
         settings.require_end,
         settings.missing_tool_call_retries,
+        settings.history_budget_tokens,
     )
 
 

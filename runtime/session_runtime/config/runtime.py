@@ -127,6 +127,13 @@ class AskSettings(Section):
     max_total_tokens: Whole = key(
         0, "The most tokens of an ask, in and out; 0 means no limit.", network=True
     )
+    history_budget_tokens: Whole = key(
+        0,
+        "The most tokens of conversation that a request may hold, estimated as characters over four. Beyond"
+        " it old tool results become short, then the oldest turns of the history are left out. 0 means three"
+        " quarters of the profile's context_window, or any number if that is unset.",
+        network=True,
+    )
     max_result_chars: Count = key(
         20_000,
         "The longest tool result the model is shown, in characters. Of a longer one it gets a summary"
