@@ -26,7 +26,9 @@ def check_request(request: AskRequest) -> None:
         if not _is_tokens(getattr(request, name)):  # what it is may be a secret
             raise RequestError(f"{name} is no list of strings: give the tokens of pending calls")
     _check("metadata", request.metadata, lambda value: isinstance(value, Mapping), "a mapping")
-    if (request.text is None) == (not request.messages):
+    if [request.text is not None, bool(request.messages), request.call is not None].count(
+        True
+    ) != 1:
         raise RequestError("give either text or messages, and exactly one of them")
     for name in ("text", "instructions", "conversation", "model"):
         _check(name, getattr(request, name), _is_text_or_none, "a string")

@@ -10,6 +10,7 @@ from pydantic import Field
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from session_runtime.config.audit import AuditSettings
+from session_runtime.config.callbacks import Callback
 from session_runtime.config.files import FilesSettings
 from session_runtime.config.handlers import HandlersSettings
 from session_runtime.config.http import HttpSettings
@@ -71,6 +72,9 @@ class Settings(BaseSettings):
     web: WebSettings = Field(default_factory=WebSettings)
     http: HttpSettings = Field(default_factory=HttpSettings)
     mqtt: MqttSettings = Field(default_factory=MqttSettings)
+    callbacks: Table[Callback] = table(
+        "Addresses that results are sent to, each under the name by which a request gives it."
+    )
     trace: TraceSettings = Field(default_factory=TraceSettings)
     audit: AuditSettings = Field(default_factory=AuditSettings)
 

@@ -2,6 +2,7 @@
 
 from typing import Any, assert_never
 
+from session_runtime.direct import Called
 from session_runtime.types import (
     AskEvent,
     AskFinished,
@@ -61,6 +62,42 @@ def result_to_json(result: AskResult) -> dict[str, Any]:
         data["pending"] = [_pending_to_json(call) for call in result.pending]
     if result.cut_off is not None:
         data["cut_off"] = result.cut_off
+    if result.called is not None:
+        data["call"] = _called_to_json(result.called)
+    return data
+
+
+def invoked_to_json(result: AskResult) -> dict[str, Any]:
+    """What came of a tool that was called by its name: ``ok``, and then ``result`` or ``error`` (NET-1f)."""
+    called = result.called
+    data: dict[str, Any] = {
+        "ok": called is not None and called.ok,
+        "ask_id": result.ask_id,
+        "generation": result.generation,
+    }
+    if called is not None:
+        data |= _called_to_json(called)
+    if result.error is not None:
+        data["error"] = error_to_json(result.error)
+    if result.pending:
+        data["pending"] = [_pending_to_json(call) for call in result.pending]
+    return data
+
+
+def _called_to_json(called: Called) -> dict[str, Any]:
+    """One call; ``result`` is there if it went well, ``structured`` and ``whole_chars`` if there are any."""
+    data: dict[str, Any] = {
+        "ok": called.ok,
+        "tool": called.tool,
+        "attempts": called.attempts,
+        "duration_ms": round(called.duration_s * 1000, 3),
+    }
+    if called.ok:
+        data["result"] = called.text
+    if called.structured is not None:
+        data["structured"] = dict(called.structured)
+    if called.whole_chars is not None:
+        data["whole_chars"] = called.whole_chars
     return data
 
 

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from session_runtime.errors import RequestError, SessionRuntimeError, TransientError
 from session_runtime.types import AskResult, ErrorInfo
-from session_runtime.wire import error_to_json, result_to_json, to_bytes
+from session_runtime.wire import error_to_json, invoked_to_json, result_to_json, to_bytes
 
 JSON_TYPE: Final = "application/json"
 HEADERS: Final = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
@@ -20,6 +20,7 @@ STOPPING: Final = ErrorInfo(
 
 _STATUS: Final[Mapping[str, int]] = {
     "busy.queue": 429,
+    "busy.callbacks": 429,
     "auth.missing": 401,
     "auth.unknown": 401,
     "auth.act_for": 403,
@@ -40,6 +41,7 @@ _STATUS: Final[Mapping[str, int]] = {
     "request.origin": 403,
     "request.not_found": 404,
     "request.unknown_ask": 404,
+    "request.unknown_tool": 404,
     "request.key_reused": 422,
     "request.not_kept": 409,
     "request.nothing_to_confirm": 409,
@@ -107,6 +109,11 @@ def refused(result: AskResult) -> Response | None:
 def ask_answer(result: AskResult) -> Response:
     """Answer an ask: its result, whatever the outcome, or why it was refused."""
     return refused(result) or json_answer(result_to_json(result))
+
+
+def invoke_answer(result: AskResult) -> Response:
+    """Answer a call of a tool: what came of it, good or bad, or why it was refused."""
+    return refused(result) or json_answer(invoked_to_json(result))
 
 
 async def on_request_error(request: Request, error: Exception) -> Response:

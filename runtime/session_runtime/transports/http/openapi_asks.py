@@ -77,14 +77,14 @@ ASK_SCHEMAS: Final[dict[str, Any]] = {
     },
 }
 
-_KEY: Final = {
+KEY: Final = {
     "name": "Idempotency-Key",
     "in": "header",
     "schema": {"type": "string", "minLength": 1, "maxLength": 255},
     "description": "The same request with the same key is the same ask, not another one",
 }
 _EVENTS: Final = {"text/event-stream": {"schema": TEXT}}
-_ANSWERS: Final = {
+RUN_ANSWERS: Final = {
     "200": {
         "description": "How the ask ended; as a stream, one event per frame, the result last",
         "content": {JSON: {"schema": ref("AskResult")}, **_EVENTS},
@@ -98,7 +98,7 @@ _ANSWERS: Final = {
     "413": error("The body is too large"),
     "415": error("The body is not declared as JSON"),
     "422": error("The key was sent before with another request"),
-    "429": error("Too many asks of the principal, or of the user, wait for their turn"),
+    "429": error("Too many asks of the principal, or of the user, wait; or results for callbacks"),
     "503": error("At capacity or stopping; Retry-After says when to try again"),
 }
 _UNKNOWN: Final = error("There is no such ask, or none of the caller's")
@@ -106,16 +106,16 @@ _ASK_ID: Final = in_path("id", TEXT, "the ask's id")
 
 _ASK: Final = {
     "summary": "Ask, and get the result as JSON or every event as it happens",
-    "parameters": [_KEY],
+    "parameters": [KEY],
     "requestBody": {"required": True, "content": {JSON: {"schema": ref("AskRequest")}}},
-    "responses": _ANSWERS,
+    "responses": RUN_ANSWERS,
 }
 _CONFIRM: Final = {
     "summary": "Go on where an ask waits for consent, as a new ask",
-    "parameters": [_ASK_ID, _KEY],
+    "parameters": [_ASK_ID, KEY],
     "requestBody": {"required": True, "content": {JSON: {"schema": ref("Decision")}}},
     "responses": {
-        **_ANSWERS,
+        **RUN_ANSWERS,
         "404": _UNKNOWN,
         "409": error("The ask waits for nothing, or a token is not its own, expired or used"),
     },
