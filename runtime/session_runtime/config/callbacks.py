@@ -34,19 +34,27 @@ class Callback(Section):
     """One address that results are sent to, signed, when an ask or a call names it."""
 
     url: Annotated[str, AfterValidator(_is_address)] = key(
-        None, "Where results are sent, by POST; redirects are not followed.", in_repr=False
+        None,
+        "Where results are sent, by POST; redirects are not followed.",
+        acts="now",
+        in_repr=False,
     )
     secret: SecretStr = key(
         None,
         'What results are signed with, best as "env:NAME" or "file:/path": "whsec_" and the base64 of 24 to'
         " 64 random bytes.",
+        acts="now",
     )
     principals: tuple[Name, ...] = key(
-        ("*",), "Patterns of the principals that may name it; for all others it is not there."
+        ("*",),
+        "Patterns of the principals that may name it; for all others it is not there.",
+        acts="now",
     )
-    timeout_s: Seconds = key(10.0, "How long each attempt may take, in seconds.")
+    timeout_s: Seconds = key(10.0, "How long each attempt may take, in seconds.", acts="now")
     tries: Annotated[int, Field(ge=1, le=MOST_TRIES)] = key(
-        6, "How often a result is sent until it is taken; the pauses grow up to five minutes."
+        6,
+        "How often a result is sent until it is taken; the pauses grow up to five minutes.",
+        acts="now",
     )
 
     @field_validator("url", mode="before")

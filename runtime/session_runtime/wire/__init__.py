@@ -18,6 +18,7 @@ from session_runtime.wire.outgoing import (
     event_to_json,
     invoked_to_json,
     message_to_json,
+    request_to_json,
     result_to_json,
     usage_to_json,
 )
@@ -40,6 +41,7 @@ __all__ = [
     "parse_json",
     "printable",
     "request_from_json",
+    "request_to_json",
     "result_to_json",
     "revoke_from_json",
     "rollback_from_json",

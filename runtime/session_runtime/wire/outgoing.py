@@ -6,6 +6,7 @@ from session_runtime.direct import Called
 from session_runtime.types import (
     AskEvent,
     AskFinished,
+    AskRequest,
     AskResult,
     AskStarted,
     ConfirmationRequired,
@@ -41,6 +42,32 @@ def message_to_json(message: Message) -> dict[str, Any]:
     if message.tool_call_id is not None:
         data["tool_call_id"] = message.tool_call_id
     return data
+
+
+def request_to_json(request: AskRequest) -> dict[str, Any]:
+    """A question as ``request_from_json`` reads it; what a request leaves open is not there."""
+    who = request.identity
+    identity = {
+        "user": who.user,
+        "roles": None if who.roles is None else sorted(who.roles),
+        "channel": who.channel,
+        "group": who.group,
+    }
+    data: dict[str, Any] = {
+        "text": request.text,
+        "messages": [message_to_json(message) for message in request.messages],
+        "history": [message_to_json(message) for message in request.history],
+        "instructions": request.instructions,
+        "identity": {name: value for name, value in identity.items() if value is not None},
+        "conversation": request.conversation,
+        "model": request.model,
+        "deadline_s": request.deadline_s,
+        "metadata": dict(request.metadata),
+        "silent": request.silent,
+        "confirmations": list(request.confirmations),
+        "declined": list(request.declined),
+    }
+    return {name: value for name, value in data.items() if value not in (None, [], {}, False)}
 
 
 def result_to_json(result: AskResult) -> dict[str, Any]:

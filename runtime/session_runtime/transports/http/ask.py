@@ -83,7 +83,8 @@ class AskEndpoint:
         """The events of an ask that is kept; a client that leaves does not disturb it."""
         source = Follower(kept.log, after)
         form = AskForm(refuses=refuses)
-        return EventStream(source, kept.finished, self._stop, self._limits.ping_s, form)
+        ping_s = self._limits.ping_s
+        return EventStream(source, kept.finished, self._stop, ping_s, form, kept.ask_id)
 
     async def _attach(self, asked: Asked, receive: Receive) -> Response | EventStream:
         if asked.form == "events":
