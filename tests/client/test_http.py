@@ -1,4 +1,4 @@
-"""The HTTP client of backends, with a daemon on loopback: what it sends again, and that it runs once (NET-1)."""
+"""The HTTP client of backends, with a daemon: what it sends again, and what runs once (NET-1)."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -198,7 +198,7 @@ async def test_whoever_is_cancelled_or_has_no_more_time_cancels_the_ask(tmp_path
         at.resources["started"].clear()
         with pytest.raises(TransientError, match=r"no answer came in 0\.3 s") as late:
             await client.ask("go", timeout_s=0.3)
-        assert (late.value.code, late.value.may_have_run) == ("http.no_answer", True)
+        assert (late.value.code, late.value.may_have_run) == ("daemon.no_answer", True)
         await runtime.running.idle()
         assert at.resources["started"].is_set()
 
@@ -307,4 +307,4 @@ async def test_something_else_that_answers_is_no_daemon(tmp_path: Path) -> None:
         async with HttpClient(f"http://127.0.0.1:{port}") as client:
             with pytest.raises(PermanentError) as told:
                 await client.models()
-    assert told.value.code == "http.bad_answer"
+    assert told.value.code == "daemon.bad_answer"

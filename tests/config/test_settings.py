@@ -102,7 +102,7 @@ OTHER_DEFAULTS = {
     "http.invoke.enabled": False,
     "http.invoke.allow": (),
     "http.invoke.deny": (),
-    "http.invoke.max_result_chars": 1_000_000,
+    "http.invoke.max_result_chars": 200_000,
     "mqtt.enabled": False,
     "mqtt.host": "127.0.0.1",
     "mqtt.port": 1883,

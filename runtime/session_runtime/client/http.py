@@ -72,7 +72,7 @@ class HttpClient:
     """Speaks to one daemon while the block runs; asks may run at the same time.
 
     ``key`` is that of the principal. All methods raise RequestError for what has to be changed first,
-    PermanentError for what cannot be had, and TransientError (``http.no_answer``) if there was no answer
+    PermanentError for what cannot be had, and TransientError (``daemon.no_answer``) if there was no answer
     within ``timeout_s`` seconds, of which ``may_have_run`` tells more.
     """
 
@@ -308,7 +308,7 @@ class HttpClient:
                 raise
             raise TransientError(
                 f"no answer came in {timeout_s:g} s; the request may have run",
-                code="http.no_answer",
+                code="daemon.no_answer",
                 may_have_run=True,
             ) from error
 

@@ -119,8 +119,8 @@ def error_of(status: int, body: bytes, wait_s: float | None = None) -> SessionRu
             return PermanentError(message, code=code)
     told = f"the daemon, or what stands before it, answered with status {status} and no JSON object"
     if status in _BUSY:
-        return TransientError(told, code="http.busy", retry_after_s=wait_s)
-    return PermanentError(told, code="http.bad_answer")
+        return TransientError(told, code="daemon.no_answer", retry_after_s=wait_s)
+    return PermanentError(told, code="daemon.bad_answer")
 
 
 def refusal_of(result: Mapping[str, Any]) -> SessionRuntimeError | None:

@@ -79,7 +79,7 @@ class InvokeSettings(Section):
         (), "Patterns of names of tools that may not; these win.", acts="now"
     )
     max_result_chars: Count = key(
-        1_000_000,
+        200_000,
         "The longest result that is given whole, in characters; a longer one is summed up.",
         acts="now",
     )

@@ -7,6 +7,7 @@ import asyncio
 import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -25,6 +26,9 @@ from session_runtime.transports.http.events import EventStream
 from session_runtime.transports.http.guard import Gate
 from session_runtime.types import AskRequest
 from session_runtime.wire import callback_from_json, detach_from_json, invoke_from_json
+
+MOST_BODY_BYTES: Final = 1024 * 1024
+"""Arguments are told in events, which are written on the event loop: no more than this."""
 
 
 class Offered:
@@ -68,7 +72,8 @@ class _Invoke:
             )
         form = choose_form(",".join(request.headers.getlist("accept")))
         key = key_of(request)
-        body = await read_body(request, self._limits.max_body_bytes, self._limits.body_timeout_s)
+        most = min(MOST_BODY_BYTES, self._limits.max_body_bytes)
+        body = await read_body(request, most, self._limits.body_timeout_s)
         call = DirectCall(
             request.path_params["name"], {}, len(body), offered(settings), settings.max_result_chars
         )
