@@ -12,7 +12,7 @@ from tests.support import ask
 
 
 @pytest.mark.requirement("NET-1f")
-async def test_a_call_asks_no_model_and_leaves_a_result_and_a_trace(tmp_path: Path) -> None:
+async def test_a_call_asks_no_model_and_has_the_events_of_one(tmp_path: Path) -> None:
     home = Home(tmp_path)
     home.write("a.note", runtime={"aliases": ["remember"]})
     async with home.open() as runtime:

@@ -30,7 +30,7 @@ async def test_the_result_of_a_detached_call_is_posted_signed(tmp_path: Path) ->
         kept = await at.client.get(f"/v1/asks/{accepted['ask_id']}", headers=bearer("ann"))
         await at.runtime.callbacks.idle()
         state = at.runtime.status()["callbacks"]
-        assert 'session_runtime_callbacks_total{fate="delivered"} 1' in at.runtime.metrics()
+        assert 'session_runtime_callbacks_total{outcome="delivered"} 1' in at.runtime.metrics()
     now = float(headers["webhook-timestamp"])
     assert verify(SECRET, headers, posted, now) == accepted["ask_id"]
     told: Any = parse_json(posted)

@@ -125,7 +125,7 @@ class Callbacks:
             "callbacks_total",
             "counter",
             "Results that were to be sent by what became of them.",
-            tuple(Sample(self._fates[fate], {"fate": fate}) for fate in get_args(Fate)),
+            tuple(Sample(self._fates[fate], {"outcome": fate}) for fate in get_args(Fate)),
         )
 
     async def _tell(self, wanted: Expected) -> None:
