@@ -12,9 +12,10 @@ import pytest
 from session_runtime import AskRequest, Identity, Runtime
 from session_runtime.client.http import HttpClient, Pauses
 from session_runtime.errors import PermanentError, RequestError, TransientError
+from session_runtime.types import AskResult, ErrorInfo
 from tests.client.cutting import Way, way
 from tests.support import calls, opened, says, scripted, tool_folder, write_handler
-from tests.transports.stub import key_of, serving
+from tests.transports.stub import Emit, StubDoor, finish, key_of, serving
 
 WAITS = """
 async def execute(args, context):
@@ -308,3 +309,18 @@ async def test_something_else_that_answers_is_no_daemon(tmp_path: Path) -> None:
             with pytest.raises(PermanentError) as told:
                 await client.models()
     assert told.value.code == "daemon.bad_answer"
+
+
+async def test_what_is_busy_for_longer_than_anybody_waits_is_told_at_once() -> None:
+    asked: list[AskRequest] = []
+
+    async def refuse(request: AskRequest, emit: Emit) -> AskResult:
+        asked.append(request)
+        error = ErrorInfo("busy.queue", "too many wait", True, 3_600.0)
+        return finish(AskResult("ask_1", "failed", error=error), emit)
+
+    async with serving(StubDoor(refuse)) as served:
+        async with HttpClient(f"http://127.0.0.1:{served.port}") as client:
+            with pytest.raises(TransientError, match="too many wait") as busy:
+                await client.ask("go", timeout_s=60)
+    assert (busy.value.code, busy.value.retry_after_s, len(asked)) == ("busy.queue", 3_600.0, 1)

@@ -5,6 +5,7 @@ For backends. What goes over a connection is decided in ``http_line``; what a re
 
 import asyncio
 import logging
+import math
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
@@ -35,7 +36,10 @@ _log: Final = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class _Run:
-    """One request that is answered by events: what was heard of it, over all its attempts."""
+    """One request that is answered by events: what was heard of it, over all its attempts.
+
+    ``sent`` tells that an ask without a name here yet may have begun.
+    """
 
     path: str
     body: bytes
@@ -46,6 +50,7 @@ class _Run:
     attempt: int = 0
     unsure: bool = False
     told: bool = False
+    sent: bool = False
 
     def forget(self) -> None:
         """The daemon does not know the ask any more."""
@@ -72,8 +77,8 @@ class HttpClient:
     """Speaks to one daemon while the block runs; asks may run at the same time.
 
     ``key`` is that of the principal. All methods raise RequestError for what has to be changed first,
-    PermanentError for what cannot be had, and TransientError (``daemon.no_answer``) if there was no answer
-    within ``timeout_s`` seconds, of which ``may_have_run`` tells more.
+    PermanentError for what cannot be had, and TransientError if there was no answer within ``timeout_s``
+    seconds: ``daemon.no_answer``, of which ``may_have_run`` tells more, or why it is busy for longer.
     """
 
     def __init__(
@@ -223,12 +228,12 @@ class HttpClient:
         return await self._in_time(self._again(fetch), self._timeout_s)
 
     async def _again(self, fetch: Callable[[], Awaitable[T]]) -> T:
-        waits = self._waits()
+        waits, until = self._waits(), self._until(self._timeout_s)
         while True:
             try:
                 return await fetch()
             except (CutError, TransientError) as error:
-                await self._pause(waits, error)
+                await self._pause(waits, error, until)
 
     async def _run(
         self,
@@ -238,14 +243,15 @@ class HttpClient:
         timeout_s: float | None,
         key: str | None,
     ) -> HttpAnswer:
-        run = _Run(path, to_bytes(body), key or _new_key(), on_event)
+        run, limit_s = _Run(path, to_bytes(body), key or _new_key(), on_event), timeout_s
+        limit_s = self._timeout_s if limit_s is None else limit_s
         try:
-            return await self._in_time(self._finish(run), timeout_s or self._timeout_s)
+            return await self._in_time(self._finish(run, self._until(limit_s)), limit_s)
         except (asyncio.CancelledError, TransientError):
             await self._leave(run)
             raise
 
-    async def _finish(self, run: _Run) -> HttpAnswer:
+    async def _finish(self, run: _Run, until: float) -> HttpAnswer:
         """Send and follow until there is an answer."""
         waits = self._waits()
         while True:
@@ -258,7 +264,7 @@ class HttpClient:
                 raise refused
             except (CutError, TransientError) as error:
                 waits = self._waits() if run.seq > seen else waits
-                await self._pause(waits, error)
+                await self._pause(waits, error, until)
             except RequestError as error:
                 if error.code != UNKNOWN_ASK or run.ask_id is None:
                     raise
@@ -272,6 +278,7 @@ class HttpClient:
         else:
             path = f"{_place(run.ask_id)}/events?{urlencode({'after': run.seq})}"
             request = self._line.stream("GET", path)
+        before, run.sent = run.sent, True
         try:
             async with request as stream:
                 run.ask_id = stream.ask_id or run.ask_id
@@ -282,6 +289,10 @@ class HttpClient:
                         return result
         except CutError as error:
             run.unsure = run.unsure or (error.sent and run.ask_id is None)
+            run.sent = before or error.sent
+            raise
+        except SessionRuntimeError:
+            run.sent = False
             raise
         raise CutError("the events ended before the ask", sent=True)
 
@@ -292,7 +303,7 @@ class HttpClient:
         """
         with suppress(SessionRuntimeError, CutError, TimeoutError):
             async with asyncio.timeout(LEAVE_S):
-                if run.ask_id is None and run.attempt:
+                if run.ask_id is None and run.sent:
                     async with self._line.stream("POST", run.path, run.body, run.key) as stream:
                         run.ask_id = stream.ask_id
                 if run.ask_id is not None:
@@ -312,14 +323,22 @@ class HttpClient:
                 may_have_run=True,
             ) from error
 
+    def _until(self, limit_s: float) -> float:
+        return asyncio.get_running_loop().time() + limit_s
+
     def _waits(self) -> Waits:
         return Waits(self._pauses.jitter)
 
-    async def _pause(self, waits: Waits, error: Exception | None) -> None:
+    async def _pause(self, waits: Waits, error: Exception | None, until: float = math.inf) -> None:
+        """Wait before the next attempt; raise what was said if that would come too late."""
         asked_s = error.retry_after_s if isinstance(error, TransientError) else None
+        wait_s = waits.next(asked_s or 0.0)
+        late = asyncio.get_running_loop().time() + wait_s >= until
+        if late and isinstance(error, TransientError):
+            raise error
         if error is not None:
             _log.info("the request is sent again: %s", error)
-        await self._pauses.sleep(waits.next(asked_s or 0.0))
+        await self._pauses.sleep(wait_s)
 
 
 def _asked(

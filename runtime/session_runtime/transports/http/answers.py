@@ -20,7 +20,6 @@ STOPPING: Final = ErrorInfo(
 
 _STATUS: Final[Mapping[str, int]] = {
     "busy.queue": 429,
-    "busy.callbacks": 429,
     "auth.missing": 401,
     "auth.unknown": 401,
     "auth.act_for": 403,
@@ -41,7 +40,6 @@ _STATUS: Final[Mapping[str, int]] = {
     "request.origin": 403,
     "request.not_found": 404,
     "request.unknown_ask": 404,
-    "request.unknown_tool": 404,
     "request.key_reused": 422,
     "request.not_kept": 409,
     "request.nothing_to_confirm": 409,
@@ -51,6 +49,8 @@ _STATUS: Final[Mapping[str, int]] = {
     "request.unknown_revocation": 404,
     "revocations.not_kept": 500,
     "approvals.not_kept": 500,
+    "request.unknown_tool": 404,
+    "busy.callbacks": 429,
     "request.method": 405,
     "request.not_acceptable": 406,
     "request.timeout": 408,

@@ -84,7 +84,7 @@ KEY: Final = {
     "description": "The same request with the same key is the same ask, not another one",
 }
 _EVENTS: Final = {"text/event-stream": {"schema": TEXT}}
-RUN_ANSWERS: Final = {
+_ANSWERS: Final = {
     "200": {
         "description": "How the ask ended; as a stream, one event per frame, the result last",
         "content": {JSON: {"schema": ref("AskResult")}, **_EVENTS},
@@ -98,7 +98,7 @@ RUN_ANSWERS: Final = {
     "413": error("The body is too large"),
     "415": error("The body is not declared as JSON"),
     "422": error("The key was sent before with another request"),
-    "429": error("Too many asks of the principal, or of the user, wait; or results for callbacks"),
+    "429": error("Too many asks of the principal, or of the user, wait for their turn"),
     "503": error("At capacity or stopping; Retry-After says when to try again"),
 }
 _UNKNOWN: Final = error("There is no such ask, or none of the caller's")
@@ -108,14 +108,14 @@ _ASK: Final = {
     "summary": "Ask, and get the result as JSON or every event as it happens",
     "parameters": [KEY],
     "requestBody": {"required": True, "content": {JSON: {"schema": ref("AskRequest")}}},
-    "responses": RUN_ANSWERS,
+    "responses": _ANSWERS,
 }
 _CONFIRM: Final = {
     "summary": "Go on where an ask waits for consent, as a new ask",
     "parameters": [_ASK_ID, KEY],
     "requestBody": {"required": True, "content": {JSON: {"schema": ref("Decision")}}},
     "responses": {
-        **RUN_ANSWERS,
+        **_ANSWERS,
         "404": _UNKNOWN,
         "409": error("The ask waits for nothing, or a token is not its own, expired or used"),
     },
@@ -165,3 +165,6 @@ ASK_PATHS: Final[dict[str, dict[str, Any]]] = {
     "/v1/asks/{id}/events": {"get": _FOLLOW},
     "/v1/asks/{id}/confirm": {"post": _CONFIRM},
 }
+
+RUN_ANSWERS: Final = _ANSWERS
+"""What every request is answered with that runs an ask."""
