@@ -260,7 +260,7 @@ class HttpClient:
                 result = await self._follow(run)
                 if (refused := refusal_of(result)) is None:
                     return run.answer(result)
-                run.ask_id, run.seq = None, 0  # nothing ran, and the key is free again
+                run.ask_id, run.seq, run.sent = None, 0, False  # nothing ran, and the key is free
                 raise refused
             except (CutError, TransientError) as error:
                 waits = self._waits() if run.seq > seen else waits
