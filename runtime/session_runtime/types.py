@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, Literal
 
+from session_runtime.direct import Called, DirectCall
+
 JsonObject = Mapping[str, Any]
 NOTHING: JsonObject = MappingProxyType({})
 
@@ -180,7 +182,8 @@ class AskRequest:
     system prompt; ``model`` names a profile; ``deadline_s`` can only shorten the configured limit;
     ``silent`` suppresses notices in mode ``clean``. ``confirmations`` are tokens of calls that an earlier
     ask left pending and a person agreed to, ``declined`` of those that a person did not want (RTE-9).
-    ``principal`` is set by the door that let the caller in, never by what the caller sent.
+    ``principal`` is set by the door that let the caller in, never by what the caller sent. ``call`` stands
+    instead of a question: one tool is called, and no model is asked.
     """
 
     text: str | None = None
@@ -196,6 +199,7 @@ class AskRequest:
     principal: Principal = LOCAL
     confirmations: Sequence[str] = ()
     declined: Sequence[str] = ()
+    call: DirectCall | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +209,8 @@ class AskResult:
     ``messages`` are the texts sent by ``send_message``, ``new_messages`` the transcript to append to
     the next request's history, ``loaded_tools`` what tool search loaded, in load order, ``pending`` what
     ``needs_confirmation`` (RTE-9). ``cut_off`` says why the last reply of the model ended before it was
-    complete, if it did: at its longest length, or by a filter of its service.
+    complete, if it did: at its longest length, or by a filter of its service. ``called`` is what came of
+    the ``call`` of the request.
     """
 
     ask_id: str
@@ -220,6 +225,7 @@ class AskResult:
     error: ErrorInfo | None = None
     pending: tuple[PendingCall, ...] = ()
     cut_off: CutOff | None = None
+    called: Called | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -90,4 +90,4 @@ async def test_labels_are_few_and_none_comes_from_a_caller(tmp_path: Path) -> No
         "status",
         "outcome",
     }
-    assert len(labels) == 1 + 2 * 8 * 4 + 3 + 4 + 7
+    assert len(labels) == 1 + 2 * 8 * 4 + 3 + 4 + 7 + 3

@@ -122,10 +122,24 @@ DOORS: tuple[Requirement, ...] = (
         "under `act_for`. A field that could not be ignored without a lie is refused, errors have "
         "OpenAI's form with the right status, and a request whose tools have run is not to be repeated.",
     ),
-    deferred(
+    met(
         "NET-1f",
-        "HTTP also offers direct invocation of tools, off by default, outside tool search and with typed "
-        "outcomes; the console.",
+        "HTTP also offers `POST /v1/tools/{name}/invoke`, off by default: of the tools that the operator "
+        "offers there, a caller calls what principal and stated identity may both use, whatever tool search "
+        "would show. The call is an ask without a model: checks, consent, places, deadline, revocation, "
+        "record, keys and detaching are those of asks. The outcome is typed, and what is forbidden is "
+        "answered like what does not exist. `GET /v1/tools` lists what a principal may use, in pages, with "
+        "schemas on request.",
+    ),
+    met(
+        "NET-1g",
+        "Backends have an asynchronous client for HTTP. It sends what was cut off, busy or restarted again "
+        "under the same key, comes back to a running ask where it was, says if something may have run twice, "
+        "and ends the ask of whoever stops waiting. Errors are typed by what has to be done.",
+    ),
+    deferred(
+        "NET-1h",
+        "HTTP also offers the console.",
     ),
     met(
         "NET-1d",
@@ -250,10 +264,16 @@ SAFETY: tuple[Requirement, ...] = (
         "SEC-3a",
         "No key is ever read from a URL, and a request that has one there is refused.",
     ),
-    deferred(
+    met(
         "SEC-3b",
-        "Callbacks go only to configured URLs and are signed with a time stamp. The console uses a "
-        "strict session cookie with a token and a strict content policy.",
+        "Callbacks go only to configured addresses, which a request names and never gives, and only for "
+        "principals that may name them. They are signed with a time stamp, follow no redirect, are tried a "
+        "bounded number of times with growing pauses and never hold up an ask. Operators see what was not "
+        "taken, and nobody sees address or secret.",
+    ),
+    deferred(
+        "SEC-3c",
+        "The console uses a strict session cookie with a token and a strict content policy.",
     ),
     met(
         "SEC-4a",

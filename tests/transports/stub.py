@@ -90,7 +90,9 @@ class StubDoor:
     def keys(self) -> Keyring:
         return self.keyring
 
-    def tools(self, identity: Identity | None, principal: Principal) -> Sequence[Mapping[str, Any]]:
+    def tools(
+        self, identity: Identity | None, principal: Principal, **page: Any
+    ) -> Sequence[Mapping[str, Any]]:
         self.identities.append(identity)
         self.principals.append(principal)
         return [{"name": "a.b"}]

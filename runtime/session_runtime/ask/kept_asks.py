@@ -75,6 +75,7 @@ class KeptAsk:
         if asked is None:
             return self.log.chars
         texts = len(asked.text or "") + len(asked.instructions or "")
+        texts += asked.call.chars if asked.call is not None else 0
         return self.log.chars + texts + chars_of_messages((*asked.history, *asked.messages))
 
     async def finished(self) -> AskResult:
@@ -265,6 +266,8 @@ def follow_up(
             f"a token is none of the {len(given)} that {kept.ask_id} gave out: see pending of its result",
             code="confirmation.invalid",
         )
+    if asked.call is not None:
+        return replace(asked, confirmations=confirmations, declined=declined)
     return replace(
         asked,
         text=text,

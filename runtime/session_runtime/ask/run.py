@@ -10,6 +10,7 @@ from session_runtime.ask.emitter import Emitter
 from session_runtime.ask.exposure import Exposure, may_read_results, open_exposure
 from session_runtime.ask.guards import CallGuard
 from session_runtime.ask.history import repair_history
+from session_runtime.ask.invoking import Invoked, chosen, invoke
 from session_runtime.ask.kept import KeptResults, Room, next_number
 from session_runtime.ask.loop import CUT_OFF, Ending, Loop, Progress
 from session_runtime.ask.notices import prefetch_notices
@@ -20,6 +21,7 @@ from session_runtime.ask.scope import AskScope, LoopLimits, Totals
 from session_runtime.ask.transcript import Transcript
 from session_runtime.ask.turn import load_reading
 from session_runtime.config.runtime import AskSettings
+from session_runtime.direct import DirectCall
 from session_runtime.errors import RequestError
 from session_runtime.generation import Generation, Profile
 from session_runtime.generation.unavailable import unavailable_to
@@ -68,13 +70,15 @@ class AskRun:
         self._confirmations = confirmations
         self._answered: tuple[Answered, ...] = ()
         self.totals = Totals()
+        self.invoked: Invoked | None = None
+        self._direct = Progress()
         self._loop: Loop | None = None
         self._transcript: Transcript | None = None
 
     @property
     def progress(self) -> Progress:
-        """What the loop has done so far; empty before the first turn."""
-        return self._loop.progress if self._loop is not None else Progress()
+        """What the loop, or the one call that stands instead, has done so far; empty before."""
+        return self._loop.progress if self._loop is not None else self._direct
 
     @property
     def model(self) -> str:
@@ -89,12 +93,31 @@ class AskRun:
         """
         check_request(self.request)
         identity = acting_for(self.request.principal, self.request.identity)
+        if self.request.call is not None:
+            return await self._invoke(self.request.call, identity)
         profile = choose_profile(self.generation, self.request.model)
         self.profile = profile
-        request, asker = self.request, self._asker()
-        self._answered = self._confirmations.claim(asker, request.confirmations, request.declined)
+        self._claim()
         with closing(self._open_results()) as results:
             return await self._answer(profile, self._scope(identity, results))
+
+    def _claim(self) -> None:
+        request = self.request
+        self._answered = self._confirmations.claim(
+            self._asker(), request.confirmations, request.declined
+        )
+
+    async def _invoke(self, wanted: DirectCall, identity: Identity) -> Ending:
+        """Call one tool instead of asking a model (NET-1f)."""
+        spec = chosen(self.generation, self.request.principal, identity, wanted)
+        self._claim()
+        self._direct = Progress(state="tools", calls=1)
+        with closing(self._open_results()) as results:
+            scope = self._scope(identity, results)
+            self.invoked = await invoke(scope, spec, wanted, self._answered)
+        if self.invoked.pending:
+            return Ending("needs_confirmation", "", self.invoked.error, self.invoked.pending)
+        return Ending("failed" if self.invoked.error else "answered", "", self.invoked.error)
 
     async def _answer(self, profile: Profile, scope: AskScope) -> Ending:
         self._emitter.send(AskStarted(generation=self.generation.number, model=profile.name))
@@ -127,6 +150,7 @@ class AskRun:
             error=ending.error,
             pending=ending.pending,
             cut_off=_cut_off(progress.turns),
+            called=self.invoked.called if self.invoked is not None else None,
         )
 
     def _asker(self) -> Asker:
@@ -177,10 +201,9 @@ class AskRun:
         return with_agents(scope, self._profile_in_use)
 
     def _profile_in_use(self) -> Profile:
-        """The profile that answers now; known once a tool can be called."""
+        """The profile that answers now; where none does, the one that an ask would begin with."""
         profile = self.profile if self.exposure is None else self.exposure.profile
-        assert profile is not None
-        return profile
+        return profile or choose_profile(self.generation, self.request.model)
 
     async def _prefetch(self, scope: AskScope, mask: int, profile: Profile) -> None:
         settings = self.generation.settings

@@ -116,8 +116,24 @@ def mqtt_line(mqtt: Mapping[str, Any] | None) -> Iterator[str]:
     yield f"mqtt: {up} as {mqtt['replica']}, {mqtt['in_hand']} in hand, {answered} answered"
 
 
+def callback_lines(callbacks: Mapping[str, Any]) -> Iterator[str]:
+    """Results for callbacks, as ``/v1/status`` tells of them; nothing if there were none."""
+    if any(callbacks[name] for name in ("waiting", "delivered", "failed", "dropped")):
+        yield (
+            f"callbacks: {callbacks['waiting']} waiting, {callbacks['delivered']} delivered,"
+            f" {callbacks['failed']} failed"
+        )
+    for each in callbacks["failures"]:
+        ago_s = max(0.0, time.time() - each["at"])
+        yield (
+            f"warning: the callback {each['callback']} did not take the result of {each['ask_id']}"
+            f" {ago_s:.0f} s ago: {each['reason']}"
+        )
+
+
 def _to_know(status: Mapping[str, Any]) -> Iterator[str]:
     yield from mqtt_line(status["mqtt"])
+    yield from callback_lines(status["callbacks"])
     yield from _audit(status["audit"])
     for each in status["approvals"]["waiting"]:
         yield f"waits for an approval: {each['name']} in the form {each['digest']}"

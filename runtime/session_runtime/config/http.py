@@ -68,6 +68,23 @@ class HttpKey(Section):
         return given
 
 
+class InvokeSettings(Section):
+    """Tools that callers may call by their names, without a model; only those that they may use anyway."""
+
+    enabled: bool = key(False, "Whether POST /v1/tools/NAME/invoke is there.", acts="now")
+    allow: tuple[Name, ...] = key(
+        (), "Patterns of names of tools that may be called so; without any, none may.", acts="now"
+    )
+    deny: tuple[Name, ...] = key(
+        (), "Patterns of names of tools that may not; these win.", acts="now"
+    )
+    max_result_chars: Count = key(
+        200_000,
+        "The longest result that is given whole, in characters; a longer one is summed up.",
+        acts="now",
+    )
+
+
 class HttpSettings(Section):
     """The HTTP door."""
 
@@ -93,6 +110,8 @@ class HttpSettings(Section):
         " session-runtime[mcp].",
         acts="now",
     )
+
+    invoke: InvokeSettings = Field(default_factory=InvokeSettings)
 
     @field_validator("mcp")
     @classmethod

@@ -11,6 +11,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from session_runtime.config.agents import AgentLimits
 from session_runtime.config.audit import AuditSettings
+from session_runtime.config.callbacks import Callback
 from session_runtime.config.files import FilesSettings
 from session_runtime.config.handlers import HandlersSettings
 from session_runtime.config.http import HttpSettings
@@ -73,6 +74,9 @@ class Settings(BaseSettings):
     web: WebSettings = Field(default_factory=WebSettings)
     http: HttpSettings = Field(default_factory=HttpSettings)
     mqtt: MqttSettings = Field(default_factory=MqttSettings)
+    callbacks: Table[Callback] = table(
+        "Addresses that results are sent to, each under the name by which a request gives it."
+    )
     trace: TraceSettings = Field(default_factory=TraceSettings)
     audit: AuditSettings = Field(default_factory=AuditSettings)
 

@@ -104,7 +104,8 @@ class AskRecord:
     ``started_at`` is ISO 8601 in UTC; ``duration_s`` all seconds, ``daemon_s`` those spent neither
     in the model nor in tools. ``tokens_full_list`` estimates what the tool schemas of all turns had
     cost without tool search, ``tokens_exposed`` what they did cost, directory included. ``confirmed`` are
-    the calls that a person had agreed to or declined, which the ask began with.
+    the calls that a person had agreed to or declined, which the ask began with; ``invoked`` is the one call
+    that stood instead of a question.
     """
 
     ask_id: str
@@ -126,6 +127,7 @@ class AskRecord:
     tokens_full_list: int
     tokens_exposed: int
     agents: tuple[AgentRecord, ...] = ()
+    invoked: CallRecord | None = None
 
     @property
     def tokens_saved(self) -> int:
@@ -159,6 +161,7 @@ def record_call(
 
 def record_to_json(record: AskRecord) -> dict[str, Any]:
     """One line of the trace as plain data; all that models, tools and errors say is redacted."""
+    invoked = {} if record.invoked is None else {"invoked": _call_to_json(record.invoked)}
     return {
         "ask_id": record.ask_id,
         "started_at": record.started_at,
@@ -180,6 +183,7 @@ def record_to_json(record: AskRecord) -> dict[str, Any]:
         "tokens_full_list": record.tokens_full_list,
         "tokens_exposed": record.tokens_exposed,
         "tokens_saved": record.tokens_saved,
+        **invoked,
     }
 
 

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from session_runtime.errors import RequestError, SessionRuntimeError, TransientError
 from session_runtime.types import AskResult, ErrorInfo
-from session_runtime.wire import error_to_json, result_to_json, to_bytes
+from session_runtime.wire import error_to_json, invoked_to_json, result_to_json, to_bytes
 
 JSON_TYPE: Final = "application/json"
 HEADERS: Final = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
@@ -49,6 +49,8 @@ _STATUS: Final[Mapping[str, int]] = {
     "request.unknown_revocation": 404,
     "revocations.not_kept": 500,
     "approvals.not_kept": 500,
+    "request.unknown_tool": 404,
+    "busy.callbacks": 429,
     "request.method": 405,
     "request.not_acceptable": 406,
     "request.timeout": 408,
@@ -107,6 +109,11 @@ def refused(result: AskResult) -> Response | None:
 def ask_answer(result: AskResult) -> Response:
     """Answer an ask: its result, whatever the outcome, or why it was refused."""
     return refused(result) or json_answer(result_to_json(result))
+
+
+def invoke_answer(result: AskResult) -> Response:
+    """Answer a call of a tool: what came of it, good or bad, or why it was refused."""
+    return refused(result) or json_answer(invoked_to_json(result))
 
 
 async def on_request_error(request: Request, error: Exception) -> Response:

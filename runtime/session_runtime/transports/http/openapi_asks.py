@@ -77,7 +77,7 @@ ASK_SCHEMAS: Final[dict[str, Any]] = {
     },
 }
 
-_KEY: Final = {
+KEY: Final = {
     "name": "Idempotency-Key",
     "in": "header",
     "schema": {"type": "string", "minLength": 1, "maxLength": 255},
@@ -106,13 +106,13 @@ _ASK_ID: Final = in_path("id", TEXT, "the ask's id")
 
 _ASK: Final = {
     "summary": "Ask, and get the result as JSON or every event as it happens",
-    "parameters": [_KEY],
+    "parameters": [KEY],
     "requestBody": {"required": True, "content": {JSON: {"schema": ref("AskRequest")}}},
     "responses": _ANSWERS,
 }
 _CONFIRM: Final = {
     "summary": "Go on where an ask waits for consent, as a new ask",
-    "parameters": [_ASK_ID, _KEY],
+    "parameters": [_ASK_ID, KEY],
     "requestBody": {"required": True, "content": {JSON: {"schema": ref("Decision")}}},
     "responses": {
         **_ANSWERS,
@@ -165,3 +165,6 @@ ASK_PATHS: Final[dict[str, dict[str, Any]]] = {
     "/v1/asks/{id}/events": {"get": _FOLLOW},
     "/v1/asks/{id}/confirm": {"post": _CONFIRM},
 }
+
+RUN_ANSWERS: Final = _ANSWERS
+"""What every request is answered with that runs an ask."""
