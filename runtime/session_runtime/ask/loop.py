@@ -11,7 +11,7 @@ from session_runtime.ask.exposure import Exposure, Turn
 from session_runtime.ask.scope import AskScope
 from session_runtime.ask.transcript import Transcript
 from session_runtime.ask.turn import TurnRun, run_calls
-from session_runtime.models.base import NUDGE, ModelReply, ModelRequest, OnText
+from session_runtime.models.base import CUT_OFF, NUDGE, ModelReply, ModelRequest, OnText
 from session_runtime.registry.confirmations import Answered
 from session_runtime.trace.record import CallRecord, TurnRecord
 from session_runtime.types import (
@@ -27,7 +27,6 @@ from session_runtime.types import (
 
 CHARS_PER_TOKEN = 4
 IMAGE_CHARS = 4_000
-CUT_OFF = frozenset({"length", "content_filter", "incomplete"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from session_runtime.ask.exposure import Exposure, may_read_results, open_exposu
 from session_runtime.ask.guards import CallGuard
 from session_runtime.ask.history import repair_history
 from session_runtime.ask.kept import KeptResults, Room, next_number
-from session_runtime.ask.loop import CUT_OFF, Ending, Loop, Progress
+from session_runtime.ask.loop import Ending, Loop, Progress
 from session_runtime.ask.notices import prefetch_notices
 from session_runtime.ask.prefetch import Prefetched, run_prefetch
 from session_runtime.ask.prompt import opening_messages, prefetch_message, question_messages
@@ -21,6 +21,7 @@ from session_runtime.ask.turn import load_reading
 from session_runtime.errors import RequestError
 from session_runtime.generation import Generation, Profile
 from session_runtime.generation.unavailable import unavailable_to
+from session_runtime.models.base import CUT_OFF
 from session_runtime.registry.confirmations import Answered, Asker, Confirmations
 from session_runtime.registry.invoke.consent import AskConsent
 from session_runtime.registry.policy import acting_for
