@@ -16,7 +16,7 @@ from session_runtime.models.base import (
 )
 from session_runtime.models.recovery.held import HeldText
 from session_runtime.models.recovery.parameters import arguments_of
-from session_runtime.models.recovery.reading import MAX_TEXT_CHARS, Envelope, read
+from session_runtime.models.recovery.reading import MAX_TEXT_CHARS, Envelope, breaks_off, read
 from session_runtime.models.recovery.thinking import CLOSING, Split, split_begun, split_tagged
 from session_runtime.models.recovery.written import WrittenCall
 from session_runtime.registry.spec import ToolSpec
@@ -57,9 +57,7 @@ class RecoveringModel:
         split = self._split(reply)
         found = await self._found(split, request) if self._dialect.calls else None
         if found is None:
-            if not split.open:
-                held.release()
-            return self._kept(replace(reply, text=split.answer), split.thinking)
+            return self._kept(self._as_text(reply, split, held), split.thinking)
         thinking, envelope = found
         calls = reply.calls or tuple(_calls(envelope.calls, request))
         return self._kept(replace(reply, text="", calls=calls), thinking)
@@ -81,6 +79,14 @@ class RecoveringModel:
         if len(split.answer) <= READ_AT_ONCE_CHARS or len(split.answer) > 2 * MAX_TEXT_CHARS:
             return _found(split, request)
         return await aside("reading calls in a text", partial(_found, split, request))
+
+    def _as_text(self, reply: ModelReply, split: Split, held: HeldText) -> ModelReply:
+        """The reply with its answer, none if that is half of an envelope because the reply was cut off."""
+        cut_off = self._dialect.calls and reply.finish_reason in CUT_OFF
+        if split.open or (cut_off and breaks_off(split.answer)):
+            return replace(reply, text="")
+        held.release()
+        return replace(reply, text=split.answer)
 
     def _kept(self, reply: ModelReply, thinking: str) -> ModelReply:
         field = self._dialect.thinking_field

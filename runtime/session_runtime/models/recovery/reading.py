@@ -67,6 +67,12 @@ def read(text: str) -> Envelope | None:
     return Envelope(tuple(calls), marked=says_so and inside is begun)
 
 
+def breaks_off(text: str) -> bool:
+    """Whether a text of which the end is missing begins with the mark of an envelope."""
+    begun = text.lstrip()
+    return any(begun.startswith(mark) for mark in _GRAMMARS)
+
+
 def beginning(text: str) -> Beginning:
     """What a text may become that begins like this, blanks at its very beginning aside."""
     if text.startswith(_FENCE):

@@ -34,4 +34,6 @@ def split_tagged(text: str) -> Split:
 def split_begun(text: str) -> Split:
     """Split a text that began inside of the thinking, at what closes it; else all of it is the answer."""
     thinking, closed, answer = text.partition(CLOSING)
-    return Split(thinking.strip(), answer.lstrip()) if closed else Split("", text)
+    if not closed:
+        return Split("", text)
+    return Split(thinking.lstrip().removeprefix(TAGS[0][0]).strip(), answer.lstrip())
