@@ -109,16 +109,16 @@ class Played:
     requests: list[Request] = field(default_factory=list)
 
 
-async def played(folder: Path, name: str, wire: str, stream: bool) -> Played:
+async def played(folder: Path, first: str | Reply, wire: str, stream: bool) -> Played:
     write_handler(folder / "tools", "probe", parameters=Q, code=RECORDS)
-    replies: list[Reply] = [misbehave(name, RIGHT)]
+    replies = [misbehave(first, RIGHT) if isinstance(first, str) else first]
 
     def reply(request: Request) -> Reply:
         return replies.pop() if replies else reply_text("done")
 
     ran: list[Any] = []
     async with Upstream(reply) as upstream:
-        begun = name == "text_after_closing"  # nothing else says where this thinking began
+        begun = first == "text_after_closing"  # nothing else says where this thinking began
         profile = chat_profile(upstream.base_url, wire=wire, stream=stream, starts_thinking=begun)
         text = tool_folder(folder) + profile + "[skills]\nprefetch_tools = []\n"
         async with opened(folder, text, resources={"ran": ran}) as runtime:
@@ -173,6 +173,39 @@ def check_markup(asked: Asked, result: AskResult) -> None:
     """Neither the pieces of text nor the result shows markup or thinking."""
     shown = "".join(event.text for event in asked.of(TextDelta)) + result.text
     assert not any(mark in shown for mark in MARKUP), shown
+
+
+@pytest.mark.requirement("ASK-3")
+@pytest.mark.parametrize(
+    ("name", "field"),
+    [
+        ("thinking_tags", "reasoning_content"),
+        ("text_after_thinking", "reasoning_content"),
+        ("text_after_closing", "reasoning_content"),
+        ("thinking_apart", "reasoning_content"),
+        ("thinking_apart_too", "reasoning"),
+    ],
+)
+async def test_the_service_gets_the_thinking_back_beside_the_calls_it_led_to(
+    tmp_path: Path, name: str, field: str
+) -> None:
+    found = await played(tmp_path, name, "chat", stream=True)
+    (answer,) = [m for m in found.requests[1]["messages"] if m["role"] == "assistant"]
+    assert (answer["content"], answer[field]) == (None, "I should call a tool.")
+
+
+@pytest.mark.requirement("ASK-5")
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("broken", ['{"q": "a"', 'query = """x"""'])
+async def test_a_good_call_runs_beside_a_broken_one_which_is_told_what_is_wrong(
+    tmp_path: Path, wire: str, broken: str
+) -> None:
+    reply = reply_calls(("probe", broken), ("probe", {"q": "good"}))
+    found = await played(tmp_path, reply, wire, stream=True)
+    assert found.ran == [{"q": "good"}]
+    told, ran = [m for m in found.asked.result.new_messages if m.role == "tool"]
+    assert "not valid JSON" in str(told.content)
+    assert (ran.content, found.asked.result.text) == ("ok", "done")
 
 
 def test_an_unknown_misbehaviour_is_refused_with_the_nearest_name() -> None:

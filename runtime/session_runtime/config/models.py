@@ -112,7 +112,7 @@ class ModelProfile(Section):
     starts_thinking: bool = key(
         False,
         "Whether replies begin inside the model's thinking, because the service put the opening tag into"
-        " the prompt: then nothing is shown of a reply before its </think>.",
+        " the prompt: then nothing of a reply is shown before the tag that closes the thinking.",
     )
     chain: bool = key(
         True,
