@@ -76,6 +76,7 @@ ENDS: Mapping[str, End] = {
     "name_unknown": UNKNOWN,
     "name_empty": UNKNOWN,
     "call_repeated": RUNS,
+    "interleaved": RUNS,
     "empty_deltas": RUNS,
     "finish_missing": RUNS,
     "finish_stop_with_calls": RUNS,

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from operator import itemgetter
 from typing import Any, Final
 
 from session_runtime.testing.replies import Edit
@@ -111,6 +112,28 @@ def _repeated_calls(objects: list[Object]) -> list[Object]:
     return [*objects[:-1], {**objects[0], **again}, objects[-1]]
 
 
+def _interleaved(objects: list[Object]) -> list[Object]:
+    """The first pieces of all calls, then the second ones, and so on."""
+    calls = [each for each in objects if _indexes(each)]
+    counts: dict[int, int] = {}
+    places: list[tuple[int, Object]] = []
+    for each in calls:
+        (at,) = _indexes(each)
+        counts[at] = counts.get(at, -1) + 1
+        places.append((counts[at], each))
+    if not calls:
+        return objects
+    begin = objects.index(calls[0])
+    ordered = [each for _, each in sorted(places, key=itemgetter(0))]
+    return [*objects[:begin], *ordered, *objects[begin + len(calls) :]]
+
+
+def _indexes(chunk: Object) -> list[int]:
+    """The indexes of the pieces of calls in one chunk."""
+    found = [call for part in _parts([chunk]) for call in part.get("tool_calls") or ()]
+    return [call["index"] for call in found if "index" in call]
+
+
 def _empty_deltas(objects: list[Object]) -> list[Object]:
     """Between any two pieces stands one that says nothing."""
     if "message" in objects[0]["choices"][0]:
@@ -140,6 +163,7 @@ EDITS: Final[Mapping[str, Edit]] = {
     "name_in_pieces": _split_names,
     "name_repeated": _repeated_names,
     "call_repeated": _repeated_calls,
+    "interleaved": _interleaved,
     "empty_deltas": _empty_deltas,
     "finish_missing": _without_reason,
 }

@@ -13,10 +13,21 @@ from typing import Final
 
 from session_runtime.spelling import hint
 from session_runtime.testing import chat_faults, response_faults
-from session_runtime.testing.replies import Call, ChatReply, Pace, Reply, reply_bytes, reply_error
+from session_runtime.testing.replies import (
+    Call,
+    ChatReply,
+    Edit,
+    Pace,
+    Reply,
+    reply_bytes,
+    reply_error,
+)
 from session_runtime.testing.written_calls import WRITINGS, Write
 
-WIRES: Final = ("chat", "responses")
+_EDITS: Final[Mapping[str, Mapping[str, Edit]]] = MappingProxyType(
+    {"chat": chat_faults.EDITS, "responses": response_faults.EDITS}
+)
+WIRES: Final = tuple(_EDITS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +114,13 @@ def _cut_stream(reply: ChatReply) -> Reply:
 
 
 def _edit(name: str, reply: ChatReply) -> Reply:
-    edits = {"chat": chat_faults.EDITS.get(name), "responses": response_faults.EDITS.get(name)}
-    return replace(reply, edits={wire: edit for wire, edit in edits.items() if edit is not None})
+    return replace(
+        reply, edits={wire: known[name] for wire, known in _EDITS.items() if name in known}
+    )
 
 
 def _edited(name: str, what: str) -> tuple[str, Misbehaviour]:
-    known = {"chat": chat_faults.EDITS, "responses": response_faults.EDITS}
-    wires = tuple(wire for wire in WIRES if name in known[wire])
+    wires = tuple(wire for wire in WIRES if name in _EDITS[wire])
     return name, Misbehaviour(what, partial(_edit, name), wires)
 
 
@@ -135,6 +146,7 @@ _MARKS: Final = dict(
         _edited("name_in_pieces", "the name comes in pieces"),
         _edited("name_repeated", "id and name come again with each piece"),
         _edited("call_repeated", "each call is sent twice"),
+        _edited("interleaved", "pieces of several calls come by turns"),
         _edited("empty_deltas", "pieces that say nothing stand between the others"),
         _edited("finish_missing", "nothing says why the model stopped"),
         _edited("end_empty", "the response at the end of the stream has no output"),

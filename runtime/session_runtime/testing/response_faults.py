@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from operator import itemgetter
 from typing import Any, Final
 
 from session_runtime.testing.replies import Edit
@@ -73,6 +74,22 @@ def _repeated_calls(objects: list[Object]) -> list[Object]:
     return [*objects[:-1], *done, objects[-1]]
 
 
+def _interleaved(objects: list[Object]) -> list[Object]:
+    """The first events of all calls, then the second ones, and so on."""
+    calls = [each for each in objects if "output_index" in each]
+    if not calls:
+        return objects
+    counts: dict[int, int] = {}
+    places: list[tuple[int, Object]] = []
+    for each in calls:
+        at = each["output_index"]
+        counts[at] = counts.get(at, -1) + 1
+        places.append((counts[at], each))
+    begin = objects.index(calls[0])
+    ordered = [each for _, each in sorted(places, key=itemgetter(0))]
+    return [*objects[:begin], *ordered, *objects[begin + len(calls) :]]
+
+
 def _empty_deltas(objects: list[Object]) -> list[Object]:
     """Between any two events stand some that say nothing, and one that nobody knows."""
     if "type" not in objects[0]:
@@ -99,6 +116,7 @@ EDITS: Final[Mapping[str, Edit]] = {
     "arguments_object": _objects_as_arguments,
     "name_late": _late_names,
     "call_repeated": _repeated_calls,
+    "interleaved": _interleaved,
     "empty_deltas": _empty_deltas,
     "end_empty": _empty_end,
 }

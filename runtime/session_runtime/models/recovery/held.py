@@ -145,6 +145,6 @@ def _may_open(head: str) -> bool:
 
 
 def _end_like(text: str, mark: str) -> int:
-    """How many characters at the end of ``text`` may be the beginning of ``mark``."""
-    longest = range(min(len(mark) - 1, len(text)), 0, -1)
-    return next((size for size in longest if mark.startswith(text[-size:])), 0)
+    """How many characters at the end of ``text`` may begin ``mark``, whose first one comes in it once."""
+    begin = text.rfind(mark[0], max(0, len(text) - len(mark) + 1))
+    return len(text) - begin if begin >= 0 and mark.startswith(text[begin:]) else 0

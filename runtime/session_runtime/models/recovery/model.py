@@ -16,7 +16,7 @@ from session_runtime.models.base import (
 )
 from session_runtime.models.recovery.held import HeldText
 from session_runtime.models.recovery.parameters import arguments_of
-from session_runtime.models.recovery.reading import MAX_TEXT_CHARS, Envelope, breaks_off, read
+from session_runtime.models.recovery.reading import Envelope, breaks_off, read
 from session_runtime.models.recovery.thinking import CLOSING, Split, split_begun, split_tagged
 from session_runtime.models.recovery.written import WrittenCall
 from session_runtime.registry.spec import ToolSpec
@@ -76,7 +76,7 @@ class RecoveringModel:
 
     async def _found(self, split: Split, request: ModelRequest) -> tuple[str, Envelope] | None:
         """An envelope in the answer, or behind the end of a thinking that the server had opened."""
-        if len(split.answer) <= READ_AT_ONCE_CHARS or len(split.answer) > 2 * MAX_TEXT_CHARS:
+        if len(split.answer) <= READ_AT_ONCE_CHARS:
             return _found(split, request)
         return await aside("reading calls in a text", partial(_found, split, request))
 
