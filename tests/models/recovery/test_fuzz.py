@@ -10,7 +10,7 @@ from session_runtime.models.recovery.held import HeldText
 from session_runtime.models.recovery.reading import MAX_TEXT_CHARS, read
 from session_runtime.models.recovery.thinking import split_begun, split_tagged
 from tests.models.recovery.corpus import CALLS, TEXTS
-from tests.models.recovery.playing import played
+from tests.models.recovery.playing import NAMES, played
 
 PIECES = (
     "<tool_call>", "</tool_call>", "<function=", "<function=end>", "</function>", "<parameter=a>",
@@ -49,7 +49,7 @@ def test_once_it_is_no_envelope_all_but_the_thinking_is_told(
     pieces: list[str], begun: bool
 ) -> None:
     told: list[str] = []
-    held, text = HeldText(told.append, begun=begun), "".join(pieces)
+    held, text = HeldText(told.append, NAMES.has, begun=begun), "".join(pieces)
     for piece in pieces:
         held.add(piece)
     held.release()
@@ -79,8 +79,8 @@ def cpu_seconds(text: str, step: int) -> float:
     best = float("inf")
     for _ in range(3):
         start = time.process_time()
-        read(text)
-        held = HeldText(lambda told: None)
+        read(text, NAMES.has)
+        held = HeldText(lambda told: None, NAMES.has)
         for at in range(0, len(text), step):
             held.add(text[at : at + step])
         held.release()

@@ -3,7 +3,9 @@
 import pytest
 
 from session_runtime.models.recovery import THINKING, Dialect
-from session_runtime.models.recovery.reading import HEAD_CHARS, MAX_TEXT_CHARS
+from session_runtime.models.recovery.beginning import HEAD_CHARS
+from session_runtime.models.recovery.reading import MAX_TEXT_CHARS
+from session_runtime.models.recovery.written import MAX_SECOND_LOOKS
 from session_runtime.types import ToolCall
 from tests.models.recovery.playing import called, played
 
@@ -40,6 +42,8 @@ async def test_ordinary_text_is_told_piece_by_piece_as_it_comes() -> None:
     ("begin", "rest"),
     [
         ('{"city"', ': "Rome"}'),
+        ('{"name": "Ada"', ', "born": 1815}'),
+        ('[{"function": "sin"', ', "x": 1}]'),
         ("[1]", " says so"),
         ("<b>Rome</b>", " is sunny"),
         ("```py", "\nprint(1)\n```"),
@@ -117,6 +121,15 @@ async def test_a_long_envelope_is_read_as_well() -> None:
     text = f"<function=files__write><parameter=content>{content}</parameter></function>"
     reply, told = await played([text])
     assert (called(reply), told) == ((("files.write", {"content": content}),), [])
+
+
+@pytest.mark.requirement("ASK-6")
+async def test_only_so_many_calls_of_a_text_may_be_broken() -> None:
+    broken = '<tool_call>{"name": "end", "arguments": {"a": }}</tool_call>'
+    reply, _ = await played([broken * MAX_SECOND_LOOKS])
+    assert len(reply.calls) == MAX_SECOND_LOOKS
+    reply, _ = await played([broken * (MAX_SECOND_LOOKS + 1)])
+    assert (reply.calls, reply.text) == ((), broken * (MAX_SECOND_LOOKS + 1))
 
 
 @pytest.mark.requirement("ASK-5")

@@ -3,12 +3,8 @@
 from collections.abc import Callable
 
 from session_runtime.models.base import OnText
-from session_runtime.models.recovery.reading import (
-    HEAD_CHARS,
-    MAX_TEXT_CHARS,
-    Beginning,
-    beginning,
-)
+from session_runtime.models.recovery.beginning import HEAD_CHARS, Beginning, Known, beginning
+from session_runtime.models.recovery.reading import MAX_TEXT_CHARS
 from session_runtime.models.recovery.thinking import CLOSING, TAGS
 
 
@@ -18,13 +14,13 @@ class HeldText:
     Held back are blanks at the beginning; at most ``HEAD_CHARS`` of a text of which it is not clear yet
     what it becomes; the whole of one that begins like an envelope, up to ``MAX_TEXT_CHARS``; elsewhere
     only a piece of ``</think>`` at the very end. Thinking between tags is dropped. With ``begun`` the text
-    begins inside of the thinking, and nothing is told before its end. Without ``calls`` nothing is an
-    envelope.
+    begins inside of the thinking, and nothing is told before its end. Without ``known``, which tells
+    the names of tools, nothing is an envelope.
     """
 
-    def __init__(self, on_text: OnText, *, begun: bool = False, calls: bool = True) -> None:
+    def __init__(self, on_text: OnText, known: Known | None, *, begun: bool = False) -> None:
         self._on_text = on_text
-        self._calls = calls
+        self._known = known
         self._kept = ""
         self._pieces: list[str] = []
         self._chars = 0
@@ -72,11 +68,11 @@ class HeldText:
                 return None
         text = "".join(self._pieces) + self._kept
         self._pieces, self._kept = [], ""
-        self._step = self._answer if self._thought or not self._calls else self._plain
+        self._step = self._answer if self._thought or self._known is None else self._plain
         return text
 
     def _beginning(self, head: str) -> Beginning:
-        return beginning(head[:HEAD_CHARS]) if self._calls else "text"
+        return "text" if self._known is None else beginning(head[:HEAD_CHARS], self._known)
 
     def _thinking(self, piece: str) -> str | None:
         """Drop all up to what closes it, of which a piece may have come."""

@@ -12,13 +12,13 @@ from session_runtime.models.recovery.written import (
     checked_name,
 )
 
-_NAMES: Final = ("name", "function", "tool")
+NAMES: Final = ("name", "function", "tool")
 _ARGUMENTS: Final = ("arguments", "parameters")
 _BESIDE: Final = frozenset({"id", "type", "index"})
 _KINDS: Final = frozenset({"function", "tool_call", "function_call"})
 _ROLES: Final = frozenset({None, "assistant"})
 ENVELOPE: Final = "tool_calls"
-FIRST_KEYS: Final = (*_NAMES, *_ARGUMENTS, "id", "type", "index", ENVELOPE, "content", "role")
+FIRST_KEYS: Final = (*NAMES, *_ARGUMENTS, "id", "type", "index", ENVELOPE, "content", "role")
 """The keys with one of which every object that is a call or an envelope begins."""
 
 _RAW: Final = re.compile(
@@ -85,7 +85,7 @@ def _filled(value: object) -> list[Any]:
 
 def _flat(fields: Mapping[str, Any], *, marked: bool) -> WrittenCall:
     _check_kind(fields)
-    named = [key for key in _NAMES if key in fields]
+    named = [key for key in NAMES if key in fields]
     given = [key for key in _ARGUMENTS if key in fields]
     if len(named) != 1 or len(given) > 1 or fields.keys() - {*named, *given, *_BESIDE}:
         raise NoEnvelopeError

@@ -14,9 +14,10 @@ from session_runtime.models.base import (
     OnText,
     call_ids,
 )
+from session_runtime.models.recovery.beginning import Known, is_marked
 from session_runtime.models.recovery.held import HeldText
 from session_runtime.models.recovery.parameters import arguments_of
-from session_runtime.models.recovery.reading import Envelope, breaks_off, read
+from session_runtime.models.recovery.reading import read
 from session_runtime.models.recovery.thinking import CLOSING, Split, split_begun, split_tagged
 from session_runtime.models.recovery.written import WrittenCall
 from session_runtime.registry.spec import ToolSpec
@@ -52,14 +53,14 @@ class RecoveringModel:
 
     async def reply(self, request: ModelRequest, on_text: OnText) -> ModelReply:
         """Get the reply and give it with the calls that it holds; only the rest of its text is told."""
-        held = HeldText(on_text, begun=self._dialect.begun, calls=self._dialect.calls)
+        known = partial(_is_known, request) if self._dialect.calls else None
+        held = HeldText(on_text, known, begun=self._dialect.begun)
         reply = await self._model.reply(request, held.add)
         split = self._split(reply)
-        found = await self._found(split, request) if self._dialect.calls else None
-        if found is None:
+        written, thinking = ((), "") if known is None else await _found(split, known)
+        if not written:
             return self._kept(self._as_text(reply, split, held), split.thinking)
-        thinking, envelope = found
-        calls = reply.calls or tuple(_calls(envelope.calls, request))
+        calls = reply.calls or tuple(_calls(written, request))
         return self._kept(replace(reply, text="", calls=calls), thinking)
 
     async def aclose(self) -> None:
@@ -74,16 +75,10 @@ class RecoveringModel:
             return split
         return Split(reply.text, "", open=True)
 
-    async def _found(self, split: Split, request: ModelRequest) -> tuple[str, Envelope] | None:
-        """An envelope in the answer, or behind the end of a thinking that the server had opened."""
-        if len(split.answer) <= READ_AT_ONCE_CHARS:
-            return _found(split, request)
-        return await aside("reading calls in a text", partial(_found, split, request))
-
     def _as_text(self, reply: ModelReply, split: Split, held: HeldText) -> ModelReply:
         """The reply with its answer, none if that is half of an envelope because the reply was cut off."""
         cut_off = self._dialect.calls and reply.finish_reason in CUT_OFF
-        if split.open or (cut_off and breaks_off(split.answer)):
+        if split.open or (cut_off and is_marked(split.answer.lstrip())):
             return replace(reply, text="")
         held.release()
         return replace(reply, text=split.answer)
@@ -95,24 +90,24 @@ class RecoveringModel:
         return replace(reply, extra={**reply.extra, field: thinking})
 
 
-def _found(split: Split, request: ModelRequest) -> tuple[str, Envelope] | None:
-    envelope = read(split.answer)
-    if envelope is not None:
-        return (split.thinking, envelope) if _is_meant(envelope, request) else None
-    if split.thinking:
-        return None
-    before, closed, behind = split.answer.partition(CLOSING)
-    envelope = read(behind) if closed else None
-    if envelope is None or not _is_meant(envelope, request):
-        return None
-    return before.strip(), envelope
+async def _found(split: Split, known: Known) -> tuple[tuple[WrittenCall, ...], str]:
+    """The calls of a reply with its thinking; a long one is read without holding up anybody."""
+    if len(split.answer) <= READ_AT_ONCE_CHARS:
+        return _read(split, known)
+    return await aside("reading calls in a text", partial(_read, split, known))
 
 
-def _is_meant(envelope: Envelope, request: ModelRequest) -> bool:
-    """What does not say itself that it is a call is one only if there are tools of all its names."""
-    exposed = {spec.name for spec in request.tools}
-    names = (request.names.decode(call.name) for call in envelope.calls)
-    return envelope.marked or all(name in exposed or request.names.has(name) for name in names)
+def _read(split: Split, known: Known) -> tuple[tuple[WrittenCall, ...], str]:
+    """Calls that are the answer, or stand behind the end of a thinking that the server had opened."""
+    written = read(split.answer, known)
+    if written or split.thinking:
+        return written, split.thinking
+    before, _, behind = split.answer.partition(CLOSING)
+    return read(behind, known), before.strip()
+
+
+def _is_known(request: ModelRequest, name: str) -> bool:
+    return request.names.has(request.names.decode(name))
 
 
 def _calls(written: Iterable[WrittenCall], request: ModelRequest) -> Iterable[ToolCall]:
