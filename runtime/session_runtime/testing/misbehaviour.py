@@ -183,7 +183,7 @@ _OTHERS: Final = {
         "the model stopped for calls, of which there are none", partial(_says, "", "tool_calls")
     ),
     "finish_stop_with_calls": Misbehaviour(
-        "the model stopped as if there were no calls", partial(_stops, "stop")
+        "the model stopped as if there were no calls", partial(_stops, "stop"), ("chat",)
     ),
     "finish_length": Misbehaviour(
         "the reply broke off behind its calls", partial(_stops, "length")
