@@ -1,6 +1,6 @@
 """Rules of the loop behind ask() (ASK)."""
 
-from tests.spec.requirement import Requirement, deferred, met
+from tests.spec.requirement import Requirement, met
 
 ASK: tuple[Requirement, ...] = (
     met(
@@ -58,7 +58,7 @@ ASK: tuple[Requirement, ...] = (
         "all where the schema is content with `{}`. Anything else is answered with the problem, "
         "and no tool ever runs with made-up arguments.",
     ),
-    deferred(
+    met(
         "ASK-6",
         "A call written as text, in one of the known envelopes and also after a closing think "
         "tag, is recovered if the text is that envelope and nothing more; prose and data that "

@@ -12,7 +12,7 @@ from session_runtime.ask.exposure import Exposure, Turn
 from session_runtime.ask.scope import AskScope
 from session_runtime.ask.transcript import Transcript
 from session_runtime.ask.turn import TurnRun, load_reading, run_calls
-from session_runtime.models.base import NUDGE, ModelReply, ModelRequest, OnText
+from session_runtime.models.base import CUT_OFF, NUDGE, ModelReply, ModelRequest, OnText
 from session_runtime.registry.confirmations import Answered
 from session_runtime.trace.record import CallRecord, TurnRecord
 from session_runtime.types import (
@@ -24,8 +24,6 @@ from session_runtime.types import (
     TurnStarted,
     Usage,
 )
-
-CUT_OFF = frozenset({"length", "content_filter", "incomplete"})
 
 
 @dataclass(frozen=True, slots=True)

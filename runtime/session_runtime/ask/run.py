@@ -12,7 +12,7 @@ from session_runtime.ask.guards import CallGuard
 from session_runtime.ask.history import repair_history
 from session_runtime.ask.invoking import Invoked, chosen, invoke
 from session_runtime.ask.kept import KeptResults, Room, next_number
-from session_runtime.ask.loop import CUT_OFF, Ending, Loop, Progress
+from session_runtime.ask.loop import Ending, Loop, Progress
 from session_runtime.ask.notices import prefetch_notices
 from session_runtime.ask.prefetch import Prefetched, run_prefetch
 from session_runtime.ask.prompt import opening_messages, prefetch_message, question_messages
@@ -25,6 +25,7 @@ from session_runtime.direct import DirectCall
 from session_runtime.errors import RequestError
 from session_runtime.generation import Generation, Profile
 from session_runtime.generation.unavailable import unavailable_to
+from session_runtime.models.base import CUT_OFF
 from session_runtime.registry.confirmations import Answered, Asker, Confirmations
 from session_runtime.registry.invoke.consent import AskConsent
 from session_runtime.registry.policy import acting_for

@@ -116,6 +116,16 @@ class ModelProfile(Section):
     )
     script: Path | None = key(None, "File with the replies; for wire scripted.")
     stream: bool = key(True, "Whether replies are read while they are written.")
+    recover_text_calls: bool = key(
+        True,
+        "Whether a reply whose whole text is tool calls in the notation of a known model family counts"
+        " as these calls; if not, it is an answer like any other.",
+    )
+    starts_thinking: bool = key(
+        False,
+        "Whether replies begin inside the model's thinking, because the service put the opening tag into"
+        " the prompt: then nothing of a reply is shown before the tag that closes the thinking.",
+    )
     chain: bool = key(
         True,
         "Whether turns are chained by id at the service; if not, each turn sends the whole"

@@ -34,7 +34,7 @@ from session_runtime.mcp.pool import Held, ServerPool
 from session_runtime.mcp.servers import Servers, lists_of, open_servers
 from session_runtime.mcp.session import OpenLink
 from session_runtime.models.base import Model
-from session_runtime.models.factory import open_model, profile_digest
+from session_runtime.models.factory import in_dialect, open_model, profile_digest
 from session_runtime.models.limited import LimitedModel
 from session_runtime.registry.approvals import Approvals
 from session_runtime.registry.catalog import Catalog, build_catalog
@@ -378,7 +378,8 @@ async def _open_handlers(found: Scan, previous: LocalSource | None) -> LocalSour
 
 
 async def _open_model(name: str, profile: ModelProfile) -> Model:
-    model = await in_thread(
+    adapter = await in_thread(
         f"open model {name}", partial(open_model, name, profile)
     )  # https reads certificates: slow
+    model = in_dialect(adapter, profile)
     return LimitedModel(model, profile.max_concurrency) if profile.max_concurrency else model

@@ -52,8 +52,9 @@ class ResponsesModel:
         response_id = assembly.response_id
         if response_id is None:
             left_out |= {CHAIN}
-        covered = len(request.messages) + 1
-        return replace(reply, carry=Chain(response_id, covered, assembly.renamed(taken), left_out))
+        covered, calls = len(request.messages) + 1, tuple(call.id for call in reply.calls)
+        renamed = assembly.renamed(taken)
+        return replace(reply, carry=Chain(response_id, covered, renamed, left_out, calls))
 
     async def aclose(self) -> None:
         """Close the connections."""
