@@ -116,6 +116,8 @@ OTHER_DEFAULTS = {
     "mqtt.max_message_bytes": 1_000_000,
     "mqtt.window_s": 600.0,
     "mqtt.max_signed_s": 300.0,
+    "fleet.urls": (),
+    "fleet.admin_from": None,
     "trace.enabled": True,
     "trace.max_bytes": 64 * 1024 * 1024,
     "trace.keep": 5,

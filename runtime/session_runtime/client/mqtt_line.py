@@ -38,13 +38,14 @@ class Broker:
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A message from the broker; ``retained`` is one that it had kept."""
+    """A message from the broker; ``retained`` is one that it had kept, ``expiry_s`` what is left of it."""
 
     topic: str
     body: bytes
     correlation: bytes | None = None
     retained: bool = False
     properties: Mapping[str, str] = field(default_factory=nothing)
+    expiry_s: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +79,10 @@ class Connect(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BrokerConnect:
-    """Connections to one broker; see ``Connect``."""
+    """Connections to one broker; see ``Connect``. It keeps messages of more than ``most_bytes`` to itself."""
 
     broker: Broker
+    most_bytes: int | None = None
 
     @asynccontextmanager
     async def __call__(self, topics: Sequence[str]) -> AsyncIterator["BrokerLine"]:
@@ -96,6 +98,7 @@ class BrokerConnect:
             timeout=TIMEOUT_S,
             socket_options=_NO_DELAY,
             max_inflight_messages=1_000,
+            properties=_connecting(self.most_bytes),
         )
         client.pending_calls_threshold = _MOST_PENDING
         try:
@@ -135,6 +138,13 @@ class BrokerLine:
             raise LineError(str(error)) from error
 
 
+def _connecting(most_bytes: int | None) -> Properties:
+    properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
+    if most_bytes is not None:
+        properties.MaximumPacketSize = most_bytes
+    return properties
+
+
 def _received(message: aiomqtt.Message) -> Received:
     given: Mapping[str, Any] = vars(message.properties) if message.properties else {}
     body = message.payload if isinstance(message.payload, bytes | bytearray) else b""
@@ -144,4 +154,5 @@ def _received(message: aiomqtt.Message) -> Received:
         given.get("CorrelationData"),
         message.retain,
         dict(given.get("UserProperty", ())),
+        given.get("MessageExpiryInterval"),
     )

@@ -11,6 +11,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from session_runtime.config.audit import AuditSettings
 from session_runtime.config.files import FilesSettings
+from session_runtime.config.fleet import FleetSettings
 from session_runtime.config.handlers import HandlersSettings
 from session_runtime.config.http import HttpSettings
 from session_runtime.config.mcp import McpSettings
@@ -71,6 +72,7 @@ class Settings(BaseSettings):
     web: WebSettings = Field(default_factory=WebSettings)
     http: HttpSettings = Field(default_factory=HttpSettings)
     mqtt: MqttSettings = Field(default_factory=MqttSettings)
+    fleet: FleetSettings = Field(default_factory=FleetSettings)
     trace: TraceSettings = Field(default_factory=TraceSettings)
     audit: AuditSettings = Field(default_factory=AuditSettings)
 

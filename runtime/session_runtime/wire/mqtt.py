@@ -32,6 +32,12 @@ ERROR: Final = "error"
 NONE: Final = "none"
 STARTED: Final = "started"
 
+PRESENCE_S: Final = 86_400
+"""Expiry of every presence, so that what is left of it tells how long ago it was published."""
+
+BEAT_S: Final = 60.0
+"""A replica publishes its presence again after so long, even if nothing changed."""
+
 _CONTEXT: Final = b"session-runtime mqtt ask 1"
 
 
@@ -51,8 +57,18 @@ def reply_root(prefix: str) -> str:
 
 
 def status_topic(prefix: str, replica: str) -> str:
-    """Where a replica says how it is, as a retained message."""
+    """Where a replica says how it is, as a retained message: its presence.
+
+    That is a JSON object with ``replica``, ``state`` (online, draining, offline), ``since`` when it is in
+    that state and ``at`` when it was published, both in seconds since 1970, and what
+    ``wire.presence`` reads. A last will, which the broker publishes, has only the first two.
+    """
     return f"{prefix}/status/{replica}"
+
+
+def status_filter(prefix: str) -> str:
+    """What to subscribe to for the presence of all replicas."""
+    return f"{prefix}/status/+"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ import pytest
 from session_runtime.transports.mqtt.backoff import Backoff
 from session_runtime.transports.mqtt.link import Outgoing, Terms
 from session_runtime.types import AskRequest, AskResult
+from session_runtime.wire.mqtt import BEAT_S
 from tests.transports.mqtt.memory import (
     Emit,
     MemoryBroker,
@@ -38,17 +39,30 @@ async def test_a_connection_has_a_will_a_shared_subscription_and_a_bound_on_what
 
 @pytest.mark.requirement("NET-6d")
 async def test_the_retained_status_follows_what_the_replica_is_and_ends_as_offline() -> None:
-    stub = StubDoor()
-    async with served(stub, tell_s=0.001) as door:
+    stub, now = StubDoor(), [100.0]
+    async with served(stub, tell_s=0.001, wall=lambda: now[0]) as door:
         await door.broker.until(lambda: len(door.broker.statuses) == 1)
-        stub.told = {"generation": 2}
+        stub.told, now[0] = {"generation": 2}, 107.0
         await door.broker.until(lambda: len(door.broker.statuses) == 2)
+        now[0] = 109.0
     assert [each.body for each in door.broker.statuses] == [
-        status("online", generation=1),
-        status("online", generation=2),
-        OFFLINE.body,
+        status("online", since=100.0, generation=1, at=100.0),
+        status("online", since=100.0, generation=2, at=107.0),
+        status("offline", since=109.0, at=109.0),
     ]
-    assert all(each.retained for each in door.broker.statuses)
+    assert {(each.retained, each.expiry_s) for each in door.broker.statuses} == {(True, 86_400)}
+
+
+@pytest.mark.parametrize("later_s", [BEAT_S, -1.0], ids=["a minute on", "the clock was set back"])
+@pytest.mark.requirement("NET-6d")
+async def test_a_status_without_change_is_told_again_as_a_sign_of_life(later_s: float) -> None:
+    now = [1_000.0]
+    async with served(StubDoor(), tell_s=0.001, wall=lambda: now[0]) as door:
+        await door.broker.until(lambda: len(door.broker.statuses) == 1)
+        now[0] += later_s
+        await door.broker.until(lambda: len(door.broker.statuses) == 2)
+        told = [json.loads(each.body) for each in door.broker.statuses]
+    assert told[1] == {**told[0], "at": 1_000.0 + later_s}
 
 
 @pytest.mark.requirement("NET-6d")

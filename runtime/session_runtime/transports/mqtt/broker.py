@@ -5,7 +5,6 @@ when it was answered instead of when it came, and the connection that this needs
 """
 
 import socket
-import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
-from session_runtime.config.mqtt import MqttSettings
+from session_runtime.config.mqtt import MqttSettings, tls_context
 from session_runtime.threads import in_thread
 from session_runtime.transports.mqtt.link import Incoming, LinkError, Outgoing, Terms
 from session_runtime.wire.mqtt import JSON_TYPE
@@ -56,7 +55,7 @@ class Broker:
             raise LinkError(_told(error)) from error
 
     async def _client(self, settings: MqttSettings, terms: Terms) -> aiomqtt.Client:
-        tls = await in_thread("read certificates", lambda: _tls(settings))
+        tls = await in_thread("read certificates", lambda: tls_context(settings))
         will, password = terms.will, settings.password
         client = aiomqtt.Client(
             settings.host,
@@ -177,15 +176,6 @@ def _incoming(message: aiomqtt.Message) -> Incoming:
 
 def _bytes(payload: object) -> bytes:
     return bytes(payload) if isinstance(payload, bytes | bytearray) else b""
-
-
-def _tls(settings: MqttSettings) -> ssl.SSLContext | None:
-    if not settings.tls:
-        return None
-    context = ssl.create_default_context(cafile=settings.ca_file)
-    if settings.cert_file is not None:
-        context.load_cert_chain(settings.cert_file, settings.key_file)
-    return context
 
 
 def _told(error: Exception) -> str:

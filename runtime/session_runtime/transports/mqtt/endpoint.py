@@ -2,6 +2,8 @@
 
 import asyncio
 import logging
+import time
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, Final, Literal
 
@@ -20,7 +22,7 @@ from session_runtime.transports.mqtt.outlet import Outlet
 from session_runtime.transports.mqtt.state import MqttState
 from session_runtime.transports.mqtt.window import MemoryWindow, Window
 from session_runtime.wire import to_bytes
-from session_runtime.wire.mqtt import shared_filter, status_topic
+from session_runtime.wire.mqtt import BEAT_S, PRESENCE_S, shared_filter, status_topic
 
 Phase = Literal["online", "draining", "offline"]
 
@@ -29,9 +31,6 @@ TELL_S: Final = 5.0
 
 GRACE_S: Final = 3.0
 """How long answers of asks that are over may take when the daemon stops."""
-
-OFFLINE_S: Final = 86_400
-"""How long the broker keeps the status of a replica that is gone."""
 
 SPARE: Final = 64
 """So many requests more than may run are taken, to be told that they may not."""
@@ -55,6 +54,7 @@ class MqttEndpoint:
         window: Window | None = None,
         backoff: Backoff | None = None,
         tell_s: float = TELL_S,
+        wall: Callable[[], float] = time.time,
     ) -> None:
         clock = asyncio.get_running_loop().time
         self._door = door
@@ -63,6 +63,8 @@ class MqttEndpoint:
         self._state = state
         self._backoff = backoff or Backoff(clock)
         self._tell_s = tell_s
+        self._wall = wall
+        self._since = wall()
         self._outlet = Outlet()
         self._answering = Answering(
             door,
@@ -81,6 +83,8 @@ class MqttEndpoint:
         self._enter("draining")
 
     def _enter(self, phase: Phase) -> None:
+        if phase != self._phase:
+            self._since = self._wall()
         self._phase = phase
         self._turn.set()
 
@@ -162,17 +166,20 @@ class MqttEndpoint:
             _log.error("a request could not be answered", exc_info=task.exception())
 
     async def _tell(self, link: Link) -> None:
-        """Publish how this replica is, whenever that has changed; when it leaves, in the right order."""
-        told = None
+        """Publish how this replica is, whenever that has changed; when it leaves, in the right order.
+
+        A sign of life comes every BEAT_S at least, so that what has none is known to be old news.
+        """
+        told, told_at = None, 0.0
         while True:
             self._turn.clear()
             phase = self._phase
             if phase != "online":
                 await link.unsubscribe()
-            now = self._status(phase)
-            if now != told:
-                await link.publish(now)
-                told = now
+            now, at = self._presence(phase), self._wall()
+            if now != told or not 0 <= at - told_at < BEAT_S:
+                await link.publish(self._status({**now, "at": round(at, 3)}))
+                told, told_at = now, at
             if phase == "offline":
                 self._gone.set()
             with suppress(TimeoutError):
@@ -185,20 +192,23 @@ class MqttEndpoint:
         return Terms(
             subscription if self._phase == "online" else None,
             self._receive_maximum(),
-            self._status("offline"),
+            self._status(self._about("offline")),
         )
 
     def _receive_maximum(self) -> int:
         return min(65_535, self._door.most_at_hand() + SPARE)
 
-    def _status(self, state: Phase) -> Outgoing:
-        about = {} if state == "offline" else self._door.presence()
-        return Outgoing(
-            status_topic(self._door.settings().prefix, self._replica),
-            to_bytes({"replica": self._replica, "state": state, **about}),
-            retained=True,
-            expiry_s=OFFLINE_S if state == "offline" else None,
-        )
+    def _about(self, state: Phase) -> Mapping[str, Any]:
+        """Who is how: all that a last will can know."""
+        return {"replica": self._replica, "state": state}
+
+    def _presence(self, state: Phase) -> Mapping[str, Any]:
+        about = {**self._about(state), "since": round(self._since, 3)}
+        return about if state == "offline" else {**about, **self._door.presence()}
+
+    def _status(self, presence: Mapping[str, Any]) -> Outgoing:
+        topic = status_topic(self._door.settings().prefix, self._replica)
+        return Outgoing(topic, to_bytes(presence), retained=True, expiry_s=PRESENCE_S)
 
 
 async def _ended(*tasks: asyncio.Task[Any]) -> None:
