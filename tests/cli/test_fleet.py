@@ -33,7 +33,7 @@ def fleet(monkeypatch: pytest.MonkeyPatch) -> list[Presence]:
     return there
 
 
-@pytest.mark.requirement("NET-6d")
+@pytest.mark.requirement("NET-7c")
 def test_replicas_are_shown_side_by_side_and_warned_of(run: Run, fleet: list[Presence]) -> None:
     fleet += [replica("r2", version="1.1", asks=3, most_asks=9), replica("r1")]
     done = run("status", "--fleet", "--url", GONE)

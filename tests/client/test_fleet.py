@@ -22,7 +22,7 @@ def replica(name: str, **other: Any) -> Presence:
     return Presence(name, "mqtt", **(alike | other))
 
 
-@pytest.mark.requirement("NET-6d")
+@pytest.mark.requirement("NET-7c")
 def test_replicas_that_are_there_and_alike_are_no_reason_to_warn() -> None:
     assert findings([replica("a"), replica("b", generation=7, asks=9)]) == ()
 
@@ -37,7 +37,7 @@ def test_replicas_that_are_there_and_alike_are_no_reason_to_warn() -> None:
     ],
     ids=["version", "configuration", "not told", "tools"],
 )
-@pytest.mark.requirement("NET-6d")
+@pytest.mark.requirement("NET-7c")
 def test_what_differs_is_told_with_who_says_what(
     other: dict[str, Any], warning: tuple[Any, str]
 ) -> None:
@@ -58,7 +58,7 @@ def test_what_differs_is_told_with_who_says_what(
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-@pytest.mark.requirement("NET-6d")
+@pytest.mark.requirement("NET-7c")
 def test_each_replica_that_is_not_well_is_named(
     other: dict[str, Any], kind: str, words: str
 ) -> None:

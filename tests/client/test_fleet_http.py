@@ -13,7 +13,7 @@ def answering(status: int, **content: object) -> httpx2.MockTransport:
     return httpx2.MockTransport(lambda _: httpx2.Response(status, **content))  # type: ignore[arg-type]
 
 
-@pytest.mark.requirement("NET-6d")
+@pytest.mark.requirement("NET-7c")
 async def test_each_address_is_asked_once_with_the_key() -> None:
     seen: list[tuple[str, str]] = []
 

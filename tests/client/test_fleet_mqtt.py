@@ -44,7 +44,7 @@ def told(name: str, state: str = "online", expiry_s: int = 86_390) -> Received:
     return Received(f"rt/status/{name}", body, retained=True, expiry_s=expiry_s)
 
 
-@pytest.mark.requirement("NET-6d")
+@pytest.mark.requirement("NET-7c")
 async def test_all_that_is_kept_is_read_and_nothing_is_published() -> None:
     gone = Received("rt/status/r3", b"", retained=True)
     broker = Broker([told("r1"), told("r2", "draining"), gone, told("r2", "offline")])

@@ -226,6 +226,13 @@ DOORS: tuple[Requirement, ...] = (
         "The commands `serve`, `ask`, `tools` and `config` work without a network, print JSON "
         "where asked to, and end with documented exit codes.",
     ),
+    met(
+        "NET-7c",
+        "`status --fleet` shows every replica's version, configuration, tools, generation, state, load and "
+        "last receipt, as the broker keeps them or each answers over HTTP, and warns where they differ, are "
+        "offline, stale or reject an edit, with an exit code where asked to. What is read is shown, and "
+        "believed in nothing else.",
+    ),
     deferred(
         "NET-7b",
         "There are also commands for asks, keys, revocation, status, MCP, traces, audit, replay, "

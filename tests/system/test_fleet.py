@@ -54,7 +54,7 @@ async def replicas(config: Path, *names: str) -> AsyncIterator[dict[str, Daemon]
         yield running
 
 
-@pytest.mark.requirement("NET-6d")
+@pytest.mark.requirement("NET-7c")
 async def test_replicas_are_asked_over_http_with_the_key_of_an_admin(tmp_path: Path) -> None:
     config = tmp_path / "config.toml"
     config.write_text(f'{ADMIN}[fleet]\nadmin_from = "env:FLEET_API_KEY"\n', "utf-8")
@@ -69,7 +69,7 @@ async def test_replicas_are_asked_over_http_with_the_key_of_an_admin(tmp_path: P
 
 @pytest.mark.soak
 @needs_broker
-@pytest.mark.requirement("NET-6d")
+@pytest.mark.requirement("NET-7c")
 async def test_three_replicas_are_alike_until_one_differs_rejects_stops_or_dies(
     tmp_path: Path,
 ) -> None:

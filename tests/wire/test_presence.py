@@ -49,6 +49,7 @@ def read(told: object, **more: Any) -> Presence:
     return presence_from_bytes(json.dumps(told).encode(), "r1", now=64.0, **more)
 
 
+@pytest.mark.requirement("NET-7c")
 def test_a_status_by_mqtt_is_read_whole_and_its_age_is_what_the_broker_says() -> None:
     read_so = Presence("r1", "mqtt", state="ready", since=10.0, at=60.0, age_s=4.0, **READ)
     assert read(ONLINE) == read_so
