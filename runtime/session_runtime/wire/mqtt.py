@@ -7,12 +7,17 @@ from typing import Final
 
 MAX_CORRELATION_BYTES: Final = 128
 MAX_TOPIC_BYTES: Final = 512
+MAX_TOPIC_LEVELS: Final = 16
+"""Bounds of a response topic; brokers end connections on which they are given much deeper ones."""
+
 JSON_TYPE: Final = "application/json"
 
 TYPE: Final = "type"
 """User property of an answer: RESULT, ERROR, or the type of an event."""
 
 SEQ: Final = "seq"
+"""User property of events and of the last message of an ask; what was not let in has none."""
+
 REPLICA: Final = "replica"
 KEPT: Final = "kept"
 """User property of an answer that was given before: nothing ran for this one."""
@@ -32,12 +37,20 @@ ERROR: Final = "error"
 NONE: Final = "none"
 STARTED: Final = "started"
 
+ALIVE: Final = "alive"
+"""Type of a message that says that an ask goes on, or waits for its turn; it has no content."""
+
 _CONTEXT: Final = b"session-runtime mqtt ask 1"
 
 
 def ask_topic(prefix: str) -> str:
     """Where requests are published."""
     return f"{prefix}/ask"
+
+
+def replica_topic(prefix: str, replica: str) -> str:
+    """Where a request is published again that this replica has begun."""
+    return f"{prefix}/ask/{replica}"
 
 
 def shared_filter(prefix: str, group: str) -> str:

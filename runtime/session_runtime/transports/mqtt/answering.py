@@ -9,7 +9,12 @@ from typing import Final
 
 from session_runtime.errors import RequestError
 from session_runtime.transports.mqtt.door import MqttDoor
-from session_runtime.transports.mqtt.link import Incoming, Outgoing
+from session_runtime.transports.mqtt.link import (
+    Incoming,
+    Outgoing,
+    TooLargeError,
+    UndeliverableError,
+)
 from session_runtime.transports.mqtt.outlet import Outlet
 from session_runtime.transports.mqtt.request import (
     Address,
@@ -17,18 +22,23 @@ from session_runtime.transports.mqtt.request import (
     Rules,
     address_of,
     admit,
+    check_fresh,
     read_request,
     unanswerable,
 )
 from session_runtime.transports.mqtt.state import MqttState, Outcome
+from session_runtime.transports.mqtt.throttle import Throttle
 from session_runtime.transports.mqtt.window import Answer, Entry, Window
 from session_runtime.transports.outbox import Delivery, Outbox
 from session_runtime.types import AskRequest, AskResult, ErrorInfo
 from session_runtime.wire import error_to_json, event_to_json, result_to_json, to_bytes
-from session_runtime.wire.mqtt import ATTEMPT, ERROR, KEPT, REPLICA, RESULT, SEQ, TYPE
+from session_runtime.wire.mqtt import ALIVE, ATTEMPT, ERROR, KEPT, REPLICA, RESULT, SEQ, TYPE
 
 DELIVERY_S: Final = 120.0
 """How long an answer waits for a connection; who asked has sent the request again by then."""
+
+ALIVE_S: Final = 15.0
+"""So often it is told that an ask goes on of which nothing else is published."""
 
 _REFUSALS: Final = ("busy", "request", "auth", "confirmation")
 _WINDOW_FULL: Final = ErrorInfo(
@@ -44,13 +54,22 @@ class Answering:
     """Answers messages of one replica; what it keeps of them is in the window."""
 
     def __init__(
-        self, door: MqttDoor, outlet: Outlet, window: Window, state: MqttState, replica: str
+        self,
+        door: MqttDoor,
+        outlet: Outlet,
+        window: Window,
+        state: MqttState,
+        replica: str,
+        *,
+        alive_s: float = ALIVE_S,
     ) -> None:
         self._door = door
         self._outlet = outlet
         self._window = window
         self._state = state
         self._replica = replica
+        self._alive_s = alive_s
+        self._strangers = Throttle(asyncio.get_running_loop().time)
 
     async def answer(self, message: Incoming) -> None:
         """Answer a message, at most once for each time that it came.
@@ -75,17 +94,26 @@ class Answering:
         try:
             outcome = await self._answer(message, rules, desk)
         except TimeoutError:
-            outcome = "undelivered"
-        if self._state.count(outcome) == 1 and outcome == "undelivered":
-            _log.warning("an answer could not be delivered in %g s: no broker", DELIVERY_S)
+            outcome = self._undelivered(f"there was no broker for {DELIVERY_S:g} s")
+        except UndeliverableError as error:
+            outcome = self._undelivered(str(error))
+        self._state.count(outcome)
+
+    def _undelivered(self, why: str) -> Outcome:
+        _log.warning("an answer could not be delivered: %s", why)
+        return "undelivered"
 
     async def _answer(self, message: Incoming, rules: Rules, desk: "_Desk") -> Outcome:
         try:
             asked = admit(message, rules)
+            entry = self._window.find(asked.who)
+            if entry is None:
+                check_fresh(asked, rules)
         except RequestError as error:
+            if rules.keys and not self._strangers.admits():
+                return "untold"
             await desk.refuse(ErrorInfo(error.code, str(error)))
             return "refused"
-        entry = self._window.find(asked.who)
         if entry is not None:
             return await _again(asked, entry, desk)
         entry = self._window.begin(asked.who, asked.digest)
@@ -97,20 +125,18 @@ class Answering:
         finally:
             if not entry.ran:
                 self._window.forget(asked.who)
-            entry.settled.set()
+            entry.settle()
 
     async def _first(self, message: Incoming, asked: Asked, entry: Entry, desk: "_Desk") -> Outcome:
         """Run what was not asked before; what was refused before it began may be asked again."""
         try:
             request = await read_request(message, asked.principal)
         except RequestError as error:
-            await desk.refuse(ErrorInfo(error.code, str(error)))
-            return "refused"
+            return await _refused(entry, ErrorInfo(error.code, str(error)), desk)
         result, seq = await self._run(request, asked, desk)
         refusal = _refusal(result)
         if refusal is not None:
-            await desk.refuse(refusal)
-            return "busy" if refusal.code.startswith("busy.") else "refused"
+            return await _refused(entry, refusal, desk)
         answer = desk.answer_of(result, seq)
         self._window.finish(entry, answer)
         await desk.send(answer)
@@ -121,12 +147,8 @@ class Answering:
         outbox = Outbox()
         asking = asyncio.create_task(self._door.ask(request, outbox.emit), name="mqtt ask")
         asking.add_done_callback(lambda _: outbox.close())
-        seq = 0
         try:
-            async for delivery in outbox:
-                seq = delivery.event.seq
-                if asked.wants(delivery.event):
-                    await desk.tell(delivery)
+            seq = await self._tell(outbox, asked, desk)
             return await asking, seq
         finally:
             if not asking.done():
@@ -134,24 +156,57 @@ class Answering:
                 await asyncio.wait([asking])
 
 
+    async def _tell(self, outbox: Outbox, asked: Asked, desk: "_Desk") -> int:
+        """Publish what is wanted, and now and then that the ask goes on; gives the number of the last event."""
+        now = asyncio.get_running_loop().time
+        seq, due = 0, now() + self._alive_s
+        while True:
+            try:
+                async with asyncio.timeout_at(due):
+                    delivery = await outbox.take()
+            except TimeoutError:
+                if asked.wants_to_wait:
+                    await desk.alive()
+                due = now() + self._alive_s
+                continue
+            if delivery is None:
+                return seq
+            seq = delivery.event.seq
+            if asked.wants(delivery.event):
+                await desk.tell(delivery)
+                due = now() + self._alive_s
+
+
+async def _refused(entry: Entry, refusal: ErrorInfo, desk: "_Desk") -> Outcome:
+    """Tell why an ask did not begin, also those who send it again meanwhile."""
+    entry.refusal = refusal
+    await desk.refuse(refusal)
+    return "busy" if refusal.code.startswith("busy.") else "refused"
+
+
 async def _again(asked: Asked, entry: Entry, desk: "_Desk") -> Outcome:
     """Answer what was asked before: by the answer of the one run, which is not made again."""
     if entry.digest != asked.digest:
         await desk.refuse(_OTHER_BODY)
         return "refused"
-    if not entry.settled.is_set():
-        await entry.settled.wait()  # the one answer goes to the same topic
-        return "answered_again"
-    if entry.answer is None:
+    if entry.answer is not None:  # it may be on its way to where nobody listened yet
+        await desk.send(entry.answer, kept=True)
+    elif entry.settled:
         await desk.refuse(_NOT_KEPT)
     else:
-        await desk.send(entry.answer, kept=True)
+        refusal = await entry.settlement()  # the one answer goes to the same topic
+        if refusal is not None:
+            await desk.refuse(refusal)
     return "answered_again"
 
 
 @dataclass(slots=True)
 class _Desk:
-    """Writes to the sender of one message; every method raises TimeoutError after ``DELIVERY_S``."""
+    """Writes to the sender of one message.
+
+    ``refuse`` and ``send`` raise TimeoutError after ``DELIVERY_S``, and UndeliverableError for what the
+    broker does not take.
+    """
 
     outlet: Outlet
     address: Address
@@ -160,14 +215,25 @@ class _Desk:
     mute: bool = False
 
     async def tell(self, delivery: Delivery) -> None:
-        """Publish an event; once one could not be delivered, or one that is too large, none."""
+        """Publish an event, unless it is too large."""
         event = delivery.event
         body = to_bytes(event_to_json(event, delivery.lost))
-        if self.mute or len(body) > self.max_bytes:
+        if len(body) <= self.max_bytes:
+            await self._mention(event.type, body, {SEQ: str(event.seq)})
+
+    async def alive(self) -> None:
+        """Publish that the ask goes on."""
+        await self._mention(ALIVE, b"{}", {})
+
+    async def _mention(self, kind: str, body: bytes, about: Mapping[str, str]) -> None:
+        """Publish what an ask can do without; once it could not be delivered, nothing of the kind."""
+        if self.mute:
             return
         try:
-            await self._publish(event.type, body, {SEQ: str(event.seq)})
-        except TimeoutError:
+            await self._publish(kind, body, about)
+        except TooLargeError:
+            return
+        except (TimeoutError, UndeliverableError):
             self.mute = True
 
     async def refuse(self, error: ErrorInfo) -> None:
@@ -175,19 +241,21 @@ class _Desk:
         await self._publish(ERROR, _error_body(error), {})
 
     async def send(self, answer: Answer, *, kept: bool = False) -> None:
-        """Publish the last message of an ask."""
+        """Publish the last message of an ask; if it is too large for the broker, that it is."""
         about = {SEQ: str(answer.seq), **({KEPT: "yes"} if kept else {})}
-        await self._publish(answer.kind, answer.body, about)
+        try:
+            await self._publish(answer.kind, answer.body, about)
+        except TooLargeError as error:
+            await self._publish(ERROR, _error_body(_too_large(str(error))), about)
 
     def answer_of(self, result: AskResult, seq: int) -> Answer:
         """What an ask is answered by: its result, or that it is too large for the broker."""
         body = to_bytes(result_to_json(result))
         if len(body) <= self.max_bytes:
             return Answer(RESULT, body, seq)
-        fault = ErrorInfo(
-            "mqtt.answer_too_large",
-            f"{result.ask_id} ended as {result.outcome}, and its result has {len(body)} bytes:"
-            f" mqtt.max_message_bytes allows {self.max_bytes}; ask for less, or over HTTP",
+        fault = _too_large(
+            f"{result.ask_id} ended as {result.outcome}: {len(body)} bytes, and mqtt.max_message_bytes"
+            f" allows {self.max_bytes}"
         )
         return Answer(ERROR, _error_body(fault), seq)
 
@@ -210,6 +278,13 @@ def _refusal(result: AskResult) -> ErrorInfo | None:
     if result.outcome != "failed" or result.error is None:
         return None
     return result.error if result.error.code.partition(".")[0] in _REFUSALS else None
+
+
+def _too_large(why: str) -> ErrorInfo:
+    return ErrorInfo(
+        "mqtt.answer_too_large",
+        f"the ask ended, and its result is too large ({why}): ask for less, or over HTTP",
+    )
 
 
 def _error_body(error: ErrorInfo) -> bytes:

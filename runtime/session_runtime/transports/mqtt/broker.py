@@ -1,9 +1,11 @@
 """Connections to a broker by aiomqtt, which nothing else in the daemon imports (NET-6).
 
-Of the library, two things are used that it keeps to itself, for want of others: acknowledging a message
-when it was answered instead of when it came, and the connection that this needs.
+Of the library, one thing is used that it keeps to itself: the connection below it, paho's. Over that one a
+message is acknowledged when it was answered instead of when it came, and what a broker says of its bounds and of
+each message is heard, which the library passes over.
 """
 
+import asyncio
 import socket
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -13,13 +15,23 @@ from typing import Any, Final
 
 import aiomqtt
 from paho.mqtt.client import Client as Connection
+from paho.mqtt.client import ConnectFlags
+from paho.mqtt.enums import MQTTErrorCode
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
+from paho.mqtt.reasoncodes import ReasonCode
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
 from session_runtime.config.mqtt import MqttSettings
 from session_runtime.threads import in_thread
-from session_runtime.transports.mqtt.link import Incoming, LinkError, Outgoing, Terms
+from session_runtime.transports.mqtt.link import (
+    Incoming,
+    LinkError,
+    Outgoing,
+    Terms,
+    TooLargeError,
+    UndeliverableError,
+)
 from session_runtime.wire.mqtt import JSON_TYPE
 
 TIMEOUT_S: Final = 10.0
@@ -30,6 +42,16 @@ _REFUSED: Final = 0x80
 _NO_DELAY: Final = ((socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),)
 _LARGEST: Final = 4
 """So many times the largest request is received, to be refused; of what is larger the broker keeps quiet."""
+
+GONE_S: Final = 5
+"""How long a connection may be away before the broker says that the replica is: most are back sooner."""
+
+MOST_UNBOUND: Final = 1_000
+"""So many messages of QoS 0 may wait to be read; others the broker sends no more of than was agreed."""
+
+_TOO_LARGE: Final = 0x95
+_HEAD_BYTES: Final = 256
+"""What a packet has besides topic, body, correlation data and user properties, and some to spare."""
 
 _MOST_PENDING: Final = 100_000
 _FAULTS: Final = (aiomqtt.MqttError, OSError)
@@ -48,10 +70,14 @@ class Broker:
         settings = self.settings()
         try:
             client = await self._client(settings, terms)
+            acks = _Acks(_connection(client))
             async with client:
-                link = BrokerLink(client, terms.subscription)
+                link = BrokerLink(client, acks, terms)
                 await link.subscribe()
-                yield link
+                try:
+                    yield link
+                finally:
+                    acks.give_up()
         except _FAULTS as error:
             raise LinkError(_told(error)) from error
 
@@ -71,7 +97,7 @@ class Broker:
                 will.body,
                 _QOS,
                 will.retained,
-                _properties(will, PacketTypes.WILLMESSAGE),
+                _will_properties(will, settings),
             ),
             timeout=TIMEOUT_S,
             keepalive=settings.keepalive_s,
@@ -79,30 +105,102 @@ class Broker:
             tls_context=tls,
             socket_options=_NO_DELAY,
             max_inflight_messages=1_000,
+            max_queued_incoming_messages=MOST_UNBOUND,
+            queue_type=_inbox(terms.dropped),
         )
         client.pending_calls_threshold = _MOST_PENDING  # else each publish of many logs a warning
         _connection(client).manual_ack_set(True)
         return client
 
 
+class _Acks:
+    """What the broker says of what it is given: its bound, and whether it took each message."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._waiting: dict[int, asyncio.Future[int]] = {}
+        self._max_bytes: int | None = None
+        self._library: Callable[..., object] | None = connection.on_connect
+        connection.on_connect = self._connected
+        connection.on_publish = self._taken
+
+    async def publish(self, message: Outgoing) -> None:
+        """Send a message, and wait until it is taken; see ``Link``."""
+        properties = _properties(message, PacketTypes.PUBLISH)
+        size = _size(message)
+        if self._max_bytes is not None and size > self._max_bytes:
+            raise TooLargeError(f"{size} bytes, and the broker takes {self._max_bytes}")
+        sent = self._connection.publish(
+            message.topic, message.body, _QOS, message.retained, properties
+        )
+        if sent.rc != MQTTErrorCode.MQTT_ERR_SUCCESS:
+            raise LinkError(f"the connection takes no message ({sent.rc.name})")
+        taken = self._waiting[sent.mid] = asyncio.get_running_loop().create_future()
+        try:
+            async with asyncio.timeout(TIMEOUT_S):
+                code = await taken
+        except TimeoutError:
+            raise LinkError(f"the broker was silent for {TIMEOUT_S:g} s") from None
+        finally:
+            self._waiting.pop(sent.mid, None)
+        if code >= _REFUSED:
+            raise (TooLargeError if code == _TOO_LARGE else UndeliverableError)(
+                f"the broker refuses it (reason code {code})"
+            )
+
+    def give_up(self) -> None:
+        """Wait no longer: the connection is over."""
+        for taken in self._waiting.values():
+            if not taken.done():
+                taken.set_exception(LinkError("the connection broke"))
+
+    def _connected(
+        self,
+        client: Connection,
+        userdata: object,
+        flags: ConnectFlags,
+        reason: ReasonCode,
+        properties: Properties | None = None,
+    ) -> None:
+        given: Mapping[str, Any] = vars(properties) if properties else {}
+        self._max_bytes = given.get("MaximumPacketSize")
+        if self._library is not None:
+            self._library(client, userdata, flags, reason, properties)
+
+    def _taken(
+        self,
+        client: Connection,
+        userdata: object,
+        mid: int,
+        reason: ReasonCode,
+        properties: Properties | None = None,
+    ) -> None:
+        del client, userdata, properties
+        taken = self._waiting.get(mid)
+        if taken is not None and not taken.done():
+            taken.set_result(reason.value)
+
+
 class BrokerLink:
     """One connection; see ``Link``."""
 
-    def __init__(self, client: aiomqtt.Client, subscription: str | None) -> None:
+    def __init__(self, client: aiomqtt.Client, acks: _Acks, terms: Terms) -> None:
         self._client = client
-        self._subscription = subscription
+        self._acks = acks
+        self._terms = terms
 
     async def subscribe(self) -> None:
         """Have requests sent, but none that the broker keeps."""
-        if self._subscription is None:
-            return
         kept = SubscribeOptions.RETAIN_DO_NOT_SEND
         options = SubscribeOptions(qos=_QOS, retainAsPublished=True, retainHandling=kept)
-        granted = await self._client.subscribe(self._subscription, options=options)
-        codes = [code if isinstance(code, int) else code.value for code in granted]
-        refused = [code for code in codes if code >= _REFUSED]
-        if refused:
-            raise LinkError(f"the broker refuses {self._subscription} (reason code {refused[0]})")
+        for topic in (self._terms.own, self._terms.subscription):
+            if topic is None:
+                continue
+            granted = await self._client.subscribe(topic, options=options)
+            codes = [code if isinstance(code, int) else code.value for code in granted]
+            refused = [code for code in codes if code >= _REFUSED]
+            if refused:
+                raise LinkError(f"the broker refuses {topic} (reason code {refused[0]})")
 
     async def messages(self) -> AsyncIterator[Incoming]:
         """See ``Link``."""
@@ -114,11 +212,8 @@ class BrokerLink:
 
     async def publish(self, message: Outgoing) -> None:
         """See ``Link``."""
-        properties = _properties(message, PacketTypes.PUBLISH)
         try:
-            await self._client.publish(
-                message.topic, message.body, _QOS, message.retained, properties
-            )
+            await self._acks.publish(message)
         except _FAULTS as error:
             raise LinkError(_told(error)) from error
 
@@ -129,10 +224,10 @@ class BrokerLink:
 
     async def unsubscribe(self) -> None:
         """See ``Link``."""
-        if self._subscription is None:
+        if self._terms.subscription is None:
             return
         try:
-            await self._client.unsubscribe(self._subscription)
+            await self._client.unsubscribe(self._terms.subscription)
         except _FAULTS as error:
             raise LinkError(_told(error)) from error
 
@@ -159,6 +254,41 @@ def _properties(message: Outgoing, packet: int) -> Properties:
     if message.properties:
         properties.UserProperty = list(message.properties.items())
     return properties
+
+
+def _will_properties(will: Outgoing, settings: MqttSettings) -> Properties:
+    properties = _properties(will, PacketTypes.WILLMESSAGE)
+    properties.WillDelayInterval = min(GONE_S, settings.session_expiry_s)
+    return properties
+
+
+def _size(message: Outgoing) -> int:
+    """How large its packet is at most, in bytes."""
+    texts = [message.topic, *message.properties, *message.properties.values()]
+    heads = 5 * len(message.properties)
+    return (
+        _HEAD_BYTES
+        + heads
+        + sum(len(text.encode()) for text in texts)
+        + len(message.correlation or b"")
+        + len(message.body)
+    )
+
+
+def _inbox(dropped: Callable[[], object]) -> type[asyncio.Queue[aiomqtt.Message]]:
+    """What the library keeps messages in that are not read yet: of QoS 0 no more than it is bound to."""
+
+    class Inbox(asyncio.Queue[aiomqtt.Message]):
+        def full(self) -> bool:
+            return False
+
+        def put_nowait(self, item: aiomqtt.Message) -> None:
+            if item.qos == 0 and self.qsize() >= self.maxsize:
+                dropped()
+            else:
+                super().put_nowait(item)
+
+    return Inbox
 
 
 def _incoming(message: aiomqtt.Message) -> Incoming:
