@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -40,6 +41,7 @@ STARTED: Final = "started"
 ALIVE: Final = "alive"
 """Type of a message that says that an ask goes on, or waits for its turn; it has no content."""
 
+_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _CONTEXT: Final = b"session-runtime mqtt ask 1"
 
 
@@ -61,6 +63,11 @@ def shared_filter(prefix: str, group: str) -> str:
 def reply_root(prefix: str) -> str:
     """What the response topic of every request begins with."""
     return f"{prefix}/reply/"
+
+
+def is_replica_name(text: str) -> bool:
+    """Whether a replica may have this name, so that it can be part of a topic."""
+    return _NAME.fullmatch(text) is not None
 
 
 def status_topic(prefix: str, replica: str) -> str:

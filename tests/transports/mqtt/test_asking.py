@@ -243,7 +243,7 @@ async def test_an_ask_that_goes_on_without_events_says_that_it_does_unless_nobod
         going.set()
         await door.broker.until(lambda: len(door.link.acknowledged) == 2)
     alive = [each for each in door.broker.answers if kind_of(each) == "alive"]
-    assert set(each.correlation for each in alive) == {b"2"}
+    assert {each.correlation for each in alive} == {b"2"}
     assert alive[0] == Outgoing(
         REPLY, b"{}", correlation=b"2", properties={"type": "alive", "replica": "r1"}
     )

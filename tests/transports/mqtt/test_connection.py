@@ -119,9 +119,7 @@ async def test_metrics_have_every_outcome_at_any_time() -> None:
         ("mqtt_messages_in_hand", ()): 0,
         ("mqtt_connections_total", ()): 1,
         ("mqtt_messages_total", ("answered",)): 1,
-        **{
-            ("mqtt_messages_total", (outcome,)): 0 for outcome in OUTCOMES if outcome != "answered"
-        },
+        **{("mqtt_messages_total", (outcome,)): 0 for outcome in OUTCOMES if outcome != "answered"},
     }
 
 

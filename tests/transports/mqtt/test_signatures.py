@@ -120,9 +120,7 @@ async def test_strangers_are_told_why_they_are_refused_a_bounded_number_of_times
     strangers = [asking(correlation=str(number).encode()) for number in range(300)]
     async with served(stub) as door:
         told = await door.send(*strangers)
-        [answer] = await door.send(
-            signed(asking(properties={"events": "none"}), now=time.time())
-        )
+        [answer] = await door.send(signed(asking(properties={"events": "none"}), now=time.time()))
         await door.at_rest()
         counts = door.state.status()["messages"]  # type: ignore[index]
     assert 100 <= len(told) < 200

@@ -155,9 +155,8 @@ class Answering:
                 asking.cancel()
                 await asyncio.wait([asking])
 
-
     async def _tell(self, outbox: Outbox, asked: Asked, desk: "_Desk") -> int:
-        """Publish what is wanted, and now and then that the ask goes on; gives the number of the last event."""
+        """Publish what is wanted, at times only that the ask goes on; gives the number of the last event."""
         now = asyncio.get_running_loop().time
         seq, due = 0, now() + self._alive_s
         while True:

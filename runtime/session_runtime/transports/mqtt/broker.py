@@ -1,8 +1,6 @@
 """Connections to a broker by aiomqtt, which nothing else in the daemon imports (NET-6).
 
-Of the library, one thing is used that it keeps to itself: the connection below it, paho's. Over that one a
-message is acknowledged when it was answered instead of when it came, and what a broker says of its bounds and of
-each message is heard, which the library passes over.
+The connection below the library acknowledges a message when it was answered instead of when it came.
 """
 
 import asyncio
@@ -14,14 +12,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import aiomqtt
-from paho.mqtt.client import Client as Connection
-from paho.mqtt.client import ConnectFlags
-from paho.mqtt.enums import MQTTErrorCode
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
-from paho.mqtt.reasoncodes import ReasonCode
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
+from session_runtime.client.mqtt_acks import QOS, REFUSED, Acks, NotTakenError
 from session_runtime.config.mqtt import MqttSettings
 from session_runtime.threads import in_thread
 from session_runtime.transports.mqtt.link import (
@@ -37,8 +32,6 @@ from session_runtime.wire.mqtt import JSON_TYPE
 TIMEOUT_S: Final = 10.0
 """How long a broker may take to answer anything; longer means that the connection is dead."""
 
-_QOS: Final = 1
-_REFUSED: Final = 0x80
 _NO_DELAY: Final = ((socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),)
 _LARGEST: Final = 4
 """So many times the largest request is received, to be refused; of what is larger the broker keeps quiet."""
@@ -49,11 +42,6 @@ GONE_S: Final = 5
 MOST_UNBOUND: Final = 1_000
 """So many messages of QoS 0 may wait to be read; others the broker sends no more of than was agreed."""
 
-_TOO_LARGE: Final = 0x95
-_HEAD_BYTES: Final = 256
-"""What a packet has besides topic, body, correlation data and user properties, and some to spare."""
-
-_MOST_PENDING: Final = 100_000
 _FAULTS: Final = (aiomqtt.MqttError, OSError)
 
 
@@ -70,7 +58,8 @@ class Broker:
         settings = self.settings()
         try:
             client = await self._client(settings, terms)
-            acks = _Acks(_connection(client))
+            acks = Acks(client, TIMEOUT_S)
+            acks.connection.manual_ack_set(True)
             async with client:
                 link = BrokerLink(client, acks, terms)
                 await link.subscribe()
@@ -84,7 +73,7 @@ class Broker:
     async def _client(self, settings: MqttSettings, terms: Terms) -> aiomqtt.Client:
         tls = await in_thread("read certificates", lambda: _tls(settings))
         will, password = terms.will, settings.password
-        client = aiomqtt.Client(
+        return aiomqtt.Client(
             settings.host,
             settings.port,
             username=settings.username,
@@ -95,7 +84,7 @@ class Broker:
             will=aiomqtt.Will(
                 will.topic,
                 will.body,
-                _QOS,
+                QOS,
                 will.retained,
                 _will_properties(will, settings),
             ),
@@ -108,83 +97,12 @@ class Broker:
             max_queued_incoming_messages=MOST_UNBOUND,
             queue_type=_inbox(terms.dropped),
         )
-        client.pending_calls_threshold = _MOST_PENDING  # else each publish of many logs a warning
-        _connection(client).manual_ack_set(True)
-        return client
-
-
-class _Acks:
-    """What the broker says of what it is given: its bound, and whether it took each message."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-        self._waiting: dict[int, asyncio.Future[int]] = {}
-        self._max_bytes: int | None = None
-        self._library: Callable[..., object] | None = connection.on_connect
-        connection.on_connect = self._connected
-        connection.on_publish = self._taken
-
-    async def publish(self, message: Outgoing) -> None:
-        """Send a message, and wait until it is taken; see ``Link``."""
-        properties = _properties(message, PacketTypes.PUBLISH)
-        size = _size(message)
-        if self._max_bytes is not None and size > self._max_bytes:
-            raise TooLargeError(f"{size} bytes, and the broker takes {self._max_bytes}")
-        sent = self._connection.publish(
-            message.topic, message.body, _QOS, message.retained, properties
-        )
-        if sent.rc != MQTTErrorCode.MQTT_ERR_SUCCESS:
-            raise LinkError(f"the connection takes no message ({sent.rc.name})")
-        taken = self._waiting[sent.mid] = asyncio.get_running_loop().create_future()
-        try:
-            async with asyncio.timeout(TIMEOUT_S):
-                code = await taken
-        except TimeoutError:
-            raise LinkError(f"the broker was silent for {TIMEOUT_S:g} s") from None
-        finally:
-            self._waiting.pop(sent.mid, None)
-        if code >= _REFUSED:
-            raise (TooLargeError if code == _TOO_LARGE else UndeliverableError)(
-                f"the broker refuses it (reason code {code})"
-            )
-
-    def give_up(self) -> None:
-        """Wait no longer: the connection is over."""
-        for taken in self._waiting.values():
-            if not taken.done():
-                taken.set_exception(LinkError("the connection broke"))
-
-    def _connected(
-        self,
-        client: Connection,
-        userdata: object,
-        flags: ConnectFlags,
-        reason: ReasonCode,
-        properties: Properties | None = None,
-    ) -> None:
-        given: Mapping[str, Any] = vars(properties) if properties else {}
-        self._max_bytes = given.get("MaximumPacketSize")
-        if self._library is not None:
-            self._library(client, userdata, flags, reason, properties)
-
-    def _taken(
-        self,
-        client: Connection,
-        userdata: object,
-        mid: int,
-        reason: ReasonCode,
-        properties: Properties | None = None,
-    ) -> None:
-        del client, userdata, properties
-        taken = self._waiting.get(mid)
-        if taken is not None and not taken.done():
-            taken.set_result(reason.value)
 
 
 class BrokerLink:
     """One connection; see ``Link``."""
 
-    def __init__(self, client: aiomqtt.Client, acks: _Acks, terms: Terms) -> None:
+    def __init__(self, client: aiomqtt.Client, acks: Acks, terms: Terms) -> None:
         self._client = client
         self._acks = acks
         self._terms = terms
@@ -192,13 +110,13 @@ class BrokerLink:
     async def subscribe(self) -> None:
         """Have requests sent, but none that the broker keeps."""
         kept = SubscribeOptions.RETAIN_DO_NOT_SEND
-        options = SubscribeOptions(qos=_QOS, retainAsPublished=True, retainHandling=kept)
+        options = SubscribeOptions(qos=QOS, retainAsPublished=True, retainHandling=kept)
         for topic in (self._terms.own, self._terms.subscription):
             if topic is None:
                 continue
             granted = await self._client.subscribe(topic, options=options)
             codes = [code if isinstance(code, int) else code.value for code in granted]
-            refused = [code for code in codes if code >= _REFUSED]
+            refused = [code for code in codes if code >= REFUSED]
             if refused:
                 raise LinkError(f"the broker refuses {topic} (reason code {refused[0]})")
 
@@ -213,14 +131,19 @@ class BrokerLink:
     async def publish(self, message: Outgoing) -> None:
         """See ``Link``."""
         try:
-            await self._acks.publish(message)
+            properties = _properties(message, PacketTypes.PUBLISH)
+            await self._acks.publish(
+                message.topic, message.body, properties, retained=message.retained
+            )
+        except NotTakenError as error:
+            raise (TooLargeError if error.too_large else UndeliverableError)(str(error)) from error
         except _FAULTS as error:
             raise LinkError(_told(error)) from error
 
     def acknowledge(self, message: Incoming) -> None:
         """See ``Link``."""
         if message.id is not None:
-            _connection(self._client).ack(message.id, _QOS)
+            self._acks.connection.ack(message.id, QOS)
 
     async def unsubscribe(self) -> None:
         """See ``Link``."""
@@ -230,10 +153,6 @@ class BrokerLink:
             await self._client.unsubscribe(self._terms.subscription)
         except _FAULTS as error:
             raise LinkError(_told(error)) from error
-
-
-def _connection(client: aiomqtt.Client) -> Connection:
-    return client._client  # noqa: SLF001 - the only way to acknowledge late; see docs/decisions/mqtt.md
 
 
 def _connecting(settings: MqttSettings, terms: Terms) -> Properties:
@@ -262,19 +181,6 @@ def _will_properties(will: Outgoing, settings: MqttSettings) -> Properties:
     return properties
 
 
-def _size(message: Outgoing) -> int:
-    """How large its packet is at most, in bytes."""
-    texts = [message.topic, *message.properties, *message.properties.values()]
-    heads = 5 * len(message.properties)
-    return (
-        _HEAD_BYTES
-        + heads
-        + sum(len(text.encode()) for text in texts)
-        + len(message.correlation or b"")
-        + len(message.body)
-    )
-
-
 def _inbox(dropped: Callable[[], object]) -> type[asyncio.Queue[aiomqtt.Message]]:
     """What the library keeps messages in that are not read yet: of QoS 0 no more than it is bound to."""
 
@@ -296,7 +202,7 @@ def _incoming(message: aiomqtt.Message) -> Incoming:
     return Incoming(
         str(message.topic),
         _bytes(message.payload),
-        message.mid if message.qos == _QOS else None,
+        message.mid if message.qos == QOS else None,
         message.retain,
         given.get("ResponseTopic"),
         given.get("CorrelationData"),
