@@ -4,12 +4,12 @@ It uses the connection below the library, paho's, which aiomqtt keeps to itself 
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, Final, TypeVar
 
 import aiomqtt
 from paho.mqtt.client import Client as Connection
-from paho.mqtt.client import ConnectFlags
+from paho.mqtt.client import ConnectFlags, DisconnectFlags
 from paho.mqtt.enums import MQTTErrorCode
 from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
@@ -23,6 +23,12 @@ _HEAD_BYTES: Final = 16
 """What a packet has besides topic, properties and body: flags, lengths and number."""
 
 
+_UNREADABLE: Final = (0x81, 0x82)
+"""Reason codes of a connection that ended over what came by it: malformed packet, protocol error."""
+
+_T = TypeVar("_T")
+
+
 class NotTakenError(Exception):
     """The broker does not take a message, and will not; ``too_large`` if that is for its size."""
 
@@ -34,7 +40,8 @@ class NotTakenError(Exception):
 class Acks:
     """What the broker says of what it is given: its bound, and whether it took each message.
 
-    Made before the client connects, and used while it is connected.
+    ``unreadable`` says that the connection ended over something that came by it. Made before the client
+    connects, and used while it is connected.
     """
 
     def __init__(self, client: aiomqtt.Client, timeout_s: float) -> None:
@@ -43,8 +50,12 @@ class Acks:
         self._timeout_s = timeout_s
         self._waiting: dict[int, asyncio.Future[int]] = {}
         self._max_bytes: int | None = None
-        self._library: Callable[..., object] | None = connection.on_connect
+        self._gone = asyncio.Event()
+        self.unreadable = False
+        self._on_connect: Callable[..., object] | None = connection.on_connect
+        self._on_disconnect: Callable[..., object] | None = connection.on_disconnect
         connection.on_connect = self._connected
+        connection.on_disconnect = self._disconnected
         connection.on_publish = self._acknowledged
 
     async def publish(
@@ -78,6 +89,20 @@ class Acks:
         finally:
             del self._waiting[number]
 
+    async def unless_gone(self, doing: Coroutine[Any, Any, _T]) -> _T:
+        """Do something for which the library would wait for its time-out if the connection broke."""
+        done = asyncio.create_task(doing)
+        gone = asyncio.create_task(self._gone.wait())
+        try:
+            await asyncio.wait((done, gone), return_when=asyncio.FIRST_COMPLETED)
+            if not done.done():
+                raise aiomqtt.MqttError("the connection broke")
+            return done.result()
+        finally:
+            done.cancel()
+            gone.cancel()
+            await asyncio.wait((done, gone))
+
     def give_up(self) -> None:
         """Wait no longer: the connection is over."""
         for waiting in self._waiting.values():
@@ -94,8 +119,22 @@ class Acks:
     ) -> None:
         given: Mapping[str, Any] = vars(properties) if properties else {}
         self._max_bytes = given.get("MaximumPacketSize")
-        if self._library is not None:
-            self._library(client, userdata, flags, reason, properties)
+        if self._on_connect is not None:
+            self._on_connect(client, userdata, flags, reason, properties)
+
+    def _disconnected(
+        self,
+        client: Connection,
+        userdata: object,
+        flags: DisconnectFlags,
+        reason: ReasonCode,
+        properties: Properties | None = None,
+    ) -> None:
+        self.unreadable = reason.value in _UNREADABLE
+        if self._on_disconnect is not None:
+            self._on_disconnect(client, userdata, flags, reason, properties)
+        self._gone.set()
+        self.give_up()
 
     def _acknowledged(
         self,

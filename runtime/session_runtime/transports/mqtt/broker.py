@@ -56,22 +56,25 @@ class Broker:
     async def __call__(self, terms: Terms) -> AsyncIterator["BrokerLink"]:
         """See ``Connect``."""
         settings = self.settings()
+        client = await self._client(settings, terms)
+        acks = Acks(client, TIMEOUT_S)
+        acks.connection.manual_ack_set(True)
         try:
-            client = await self._client(settings, terms)
-            acks = Acks(client, TIMEOUT_S)
-            acks.connection.manual_ack_set(True)
             async with client:
                 link = BrokerLink(client, acks, terms)
-                await link.subscribe()
+                await acks.unless_gone(link.subscribe())
                 try:
                     yield link
                 finally:
                     acks.give_up()
-        except _FAULTS as error:
-            raise LinkError(_told(error)) from error
+        except (*_FAULTS, LinkError) as error:
+            raise LinkError(_told(error), unreadable=acks.unreadable) from error
 
     async def _client(self, settings: MqttSettings, terms: Terms) -> aiomqtt.Client:
-        tls = await in_thread("read certificates", lambda: _tls(settings))
+        try:
+            tls = await in_thread("read certificates", lambda: _tls(settings))
+        except OSError as error:
+            raise LinkError(_told(error)) from error
         will, password = terms.will, settings.password
         return aiomqtt.Client(
             settings.host,
@@ -80,7 +83,7 @@ class Broker:
             password=None if password is None else password.get_secret_value(),
             identifier=self.identifier,
             protocol=aiomqtt.ProtocolVersion.V5,
-            clean_start=settings.session_expiry_s == 0,
+            clean_start=terms.clean or settings.session_expiry_s == 0,
             will=aiomqtt.Will(
                 will.topic,
                 will.body,
@@ -225,4 +228,5 @@ def _tls(settings: MqttSettings) -> ssl.SSLContext | None:
 
 
 def _told(error: Exception) -> str:
-    return str(error) or type(error).__name__
+    told = str(error) or type(error).__name__
+    return told if error.__cause__ is None else f"{told}: {error.__cause__}"

@@ -76,6 +76,7 @@ class MqttEndpoint:
         self._answering = Answering(door, self._outlet, window, state, replica, alive_s=alive_s)
         self._tasks: set[asyncio.Task[None]] = set()
         self._phase: Phase = "online"
+        self._clean = False
         self._turn = asyncio.Event()
         self._gone = asyncio.Event()
 
@@ -116,12 +117,13 @@ class MqttEndpoint:
             fault: object = "the broker closed the connection"
             try:
                 async with self._connect(self._terms()) as link:
+                    self._clean = False
                     self._backoff.connected()
                     self._state.connected()
                     _log.info("connected to the MQTT broker as %s", self._replica)
                     await self._carry(link)
             except LinkError as error:
-                fault = error
+                fault, self._clean = error, error.unreadable
             except Exception as error:  # noqa: BLE001 - without this door the others go on
                 _log.exception("the MQTT door failed; it connects again")
                 fault = type(error).__name__
@@ -200,6 +202,7 @@ class MqttEndpoint:
             self._receive_maximum(),
             self._status("offline"),
             self._drop,
+            self._clean,
         )
 
     def _drop(self) -> None:

@@ -9,7 +9,14 @@ from session_runtime.types import nothing
 
 
 class LinkError(Exception):
-    """The connection to the broker cannot be made, or broke; the text says why."""
+    """The connection to the broker cannot be made, or broke; the text says why.
+
+    ``unreadable``: over something that came by it, which would come again with the session.
+    """
+
+    def __init__(self, why: str, *, unreadable: bool = False) -> None:
+        super().__init__(why)
+        self.unreadable = unreadable
 
 
 class UndeliverableError(Exception):
@@ -70,7 +77,8 @@ class Terms:
     """What a connection is opened with: what is subscribed to, how much may be unacknowledged, the will.
 
     ``subscription`` is shared with others, ``own`` is not. ``dropped`` is called for each message that is
-    not handed on because too many wait that the broker need not have sent.
+    not handed on because too many wait that the broker need not have sent. ``clean`` has the broker forget
+    the session that there was.
     """
 
     subscription: str | None
@@ -78,6 +86,7 @@ class Terms:
     receive_maximum: int
     will: Outgoing
     dropped: Callable[[], object] = field(compare=False)
+    clean: bool = False
 
 
 class Connect(Protocol):
