@@ -98,7 +98,7 @@ class Broker:
             socket_options=_NO_DELAY,
             max_inflight_messages=1_000,
             max_queued_incoming_messages=MOST_UNBOUND,
-            queue_type=_inbox(terms.dropped),
+            queue_type=inbox(terms.dropped),
         )
 
 
@@ -127,7 +127,7 @@ class BrokerLink:
         """See ``Link``."""
         try:
             async for message in self._client.messages:
-                yield _incoming(message)
+                yield incoming(message)
         except _FAULTS as error:
             raise LinkError(_told(error)) from error
 
@@ -184,7 +184,7 @@ def _will_properties(will: Outgoing, settings: MqttSettings) -> Properties:
     return properties
 
 
-def _inbox(dropped: Callable[[], object]) -> type[asyncio.Queue[aiomqtt.Message]]:
+def inbox(dropped: Callable[[], object]) -> type[asyncio.Queue[aiomqtt.Message]]:
     """What the library keeps messages in that are not read yet: of QoS 0 no more than it is bound to."""
 
     class Inbox(asyncio.Queue[aiomqtt.Message]):
@@ -200,7 +200,8 @@ def _inbox(dropped: Callable[[], object]) -> type[asyncio.Queue[aiomqtt.Message]
     return Inbox
 
 
-def _incoming(message: aiomqtt.Message) -> Incoming:
+def incoming(message: aiomqtt.Message) -> Incoming:
+    """A message as the library has it."""
     given: Mapping[str, Any] = vars(message.properties) if message.properties else {}
     return Incoming(
         str(message.topic),
