@@ -1,6 +1,6 @@
-"""Connections to a broker by aiomqtt, which nothing else in the daemon imports (NET-6).
+"""Connections of the daemon to a broker by aiomqtt (NET-6).
 
-The connection below the library acknowledges a message when it was answered instead of when it came.
+What the broker says of what it is given is heard by ``client/mqtt_acks``.
 """
 
 import asyncio
