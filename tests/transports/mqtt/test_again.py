@@ -151,9 +151,8 @@ async def test_an_ask_outlives_its_connection_and_is_answered_by_the_next_one() 
 
 @pytest.mark.requirement("NET-6b")
 async def test_an_answer_that_is_no_longer_kept_is_not_made_by_a_second_run() -> None:
-    stub = StubDoor()
-    loop = asyncio.get_running_loop()
-    async with served(stub, window=MemoryWindow(600, loop.time, most=9, most_bytes=100)) as door:
+    stub = StubDoor(window_bytes=100)
+    async with served(stub) as door:
         await door.send(asking(properties=QUIET))
         [sent] = await door.send(asking(properties=AGAIN))
     assert (body_of(sent)["error"]["code"], len(stub.asked)) == ("mqtt.answer_gone", 1)
@@ -161,9 +160,8 @@ async def test_an_answer_that_is_no_longer_kept_is_not_made_by_a_second_run() ->
 
 @pytest.mark.requirement("NET-6c")
 async def test_a_full_window_answers_that_it_is_busy() -> None:
-    stub = StubDoor()
-    loop = asyncio.get_running_loop()
-    async with served(stub, window=MemoryWindow(600, loop.time, most=1, most_bytes=100)) as door:
+    stub = StubDoor(window_asks=1)
+    async with served(stub) as door:
         await door.send(asking())
         [sent] = await door.send(asking(correlation=b"2"))
     assert (body_of(sent)["error"]["code"], len(stub.asked)) == ("busy.window", 1)
@@ -194,6 +192,7 @@ def test_asks_are_forgotten_after_their_time_unless_they_still_run() -> None:
     assert ended is not None
     window.finish(ended, Answer("result", b"{}", 1))
     ended.settle()
+    window.finish(ended, Answer("error", b"{}", 1))  # which is kept instead
     now[0] = 601.0
     assert window.find(("p", "t", b"1")) is None
     assert window.find(("p", "t", b"2")) is running

@@ -216,16 +216,29 @@ async def test_an_answer_that_the_broker_does_not_take_for_its_size_is_told_inst
 
 
 @pytest.mark.requirement("NET-6d")
-async def test_an_answer_that_breaks_connections_is_given_up_and_the_door_goes_on() -> None:
+async def test_an_answer_that_breaks_connections_is_told_of_instead_and_not_tried_again() -> None:
+    broker = MemoryBroker(breaks_at=lambda message: message.properties.get("type") == "result")
+    message = asking(properties={"events": "none"})
+    async with served(StubDoor(), broker) as door:
+        door.link.deliver(message)
+        await broker.until(lambda: len(broker.answers) == 1)
+        [again] = await door.send(message)
+    [first] = broker.answers[:1]
+    assert body_of(first)["error"]["code"] == "mqtt.answer_not_taken"
+    assert (again.body, again.properties["kept"], len(broker.links)) == (first.body, "yes", 3)
+
+
+@pytest.mark.requirement("NET-6d")
+async def test_a_sender_that_cannot_be_told_anything_is_given_up_and_the_door_goes_on() -> None:
     broker = MemoryBroker(breaks_at=lambda message: message.correlation == b"1")
     async with served(StubDoor(), broker) as door:
         door.link.deliver(asking(properties={"events": "none"}))
-        await broker.until(lambda: len(broker.links) == 3)
+        await broker.until(lambda: len(broker.links) == 5)
         [sent] = await door.send(asking(correlation=b"2", properties={"events": "none"}))
         await door.at_rest()
         counts = door.state.status()["messages"]  # type: ignore[index]
     assert kind_of(sent) == "result"
-    assert (len(broker.links), counts["undelivered"], counts["answered"]) == (3, 1, 1)
+    assert (len(broker.links), counts["undelivered"], counts["answered"]) == (5, 1, 1)
 
 
 @pytest.mark.requirement("NET-6a")

@@ -5,7 +5,7 @@ import pytest
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
-from session_runtime.transports.mqtt.broker import inbox, incoming
+from session_runtime.transports.mqtt.broker import MOST_UNBOUND_BYTES, inbox, incoming
 from session_runtime.transports.mqtt.link import Incoming
 
 
@@ -21,6 +21,12 @@ async def test_of_what_no_bound_was_agreed_on_so_much_waits_and_the_rest_is_drop
         queue.put_nowait(message(qos))
     assert [queue.get_nowait().qos for _ in range(queue.qsize())] == [0, 0, 1, 1]
     assert len(dropped) == 2
+    large = aiomqtt.Message("rt/ask", b"x" * (MOST_UNBOUND_BYTES // 2 + 1), 0, False, 1, None)
+    for _ in range(2):
+        queue.put_nowait(large)
+    assert (queue.get_nowait(), queue.qsize(), len(dropped)) == (large, 0, 3)
+    queue.put_nowait(large)
+    assert queue.qsize() == 1
 
 
 @pytest.mark.requirement("NET-6c")

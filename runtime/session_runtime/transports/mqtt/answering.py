@@ -91,17 +91,15 @@ class Answering:
             settings.signers,
             time.time,
         )
+        why = ""
         try:
             outcome = await self._answer(message, rules, desk)
         except TimeoutError:
-            outcome = self._undelivered(f"there was no broker for {DELIVERY_S:g} s")
+            outcome, why = "undelivered", f"there was no broker for {DELIVERY_S:g} s"
         except UndeliverableError as error:
-            outcome = self._undelivered(str(error))
-        self._state.count(outcome)
-
-    def _undelivered(self, why: str) -> Outcome:
-        _log.warning("an answer could not be delivered: %s", why)
-        return "undelivered"
+            outcome, why = "undelivered", str(error)
+        if self._state.count(outcome) == 1 and why:
+            _log.warning("an answer could not be delivered, further ones are counted: %s", why)
 
     async def _answer(self, message: Incoming, rules: Rules, desk: "_Desk") -> Outcome:
         try:
@@ -139,7 +137,9 @@ class Answering:
             return await _refused(entry, refusal, desk)
         answer = desk.answer_of(result, seq)
         self._window.finish(entry, answer)
-        await desk.send(answer)
+        sent = await desk.send(answer)
+        if sent != answer:
+            self._window.finish(entry, sent)
         return "answered"
 
     async def _run(self, request: AskRequest, asked: Asked, desk: "_Desk") -> tuple[AskResult, int]:
@@ -239,13 +239,20 @@ class _Desk:
         """Publish why there is no result."""
         await self._publish(ERROR, _error_body(error), {})
 
-    async def send(self, answer: Answer, *, kept: bool = False) -> None:
-        """Publish the last message of an ask; if it is too large for the broker, that it is."""
+    async def send(self, answer: Answer, *, kept: bool = False) -> Answer:
+        """Publish the last message of an ask; if the broker does not take it, that it does not.
+
+        Gives what was published.
+        """
         about = {SEQ: str(answer.seq), **({KEPT: "yes"} if kept else {})}
         try:
             await self._publish(answer.kind, answer.body, about)
-        except TooLargeError as error:
-            await self._publish(ERROR, _error_body(_too_large(str(error))), about)
+        except UndeliverableError as error:
+            if answer.kind == ERROR:
+                raise
+            answer = Answer(ERROR, _error_body(_not_sent(error)), answer.seq)
+            await self._publish(answer.kind, answer.body, about)
+        return answer
 
     def answer_of(self, result: AskResult, seq: int) -> Answer:
         """What an ask is answered by: its result, or that it is too large for the broker."""
@@ -283,6 +290,16 @@ def _too_large(why: str) -> ErrorInfo:
     return ErrorInfo(
         "mqtt.answer_too_large",
         f"the ask ended, and its result is too large ({why}): ask for less, or over HTTP",
+    )
+
+
+def _not_sent(error: UndeliverableError) -> ErrorInfo:
+    if isinstance(error, TooLargeError):
+        return _too_large(str(error))
+    return ErrorInfo(
+        "mqtt.answer_not_taken",
+        f"the ask ended, and the broker does not take its result ({error}): ask over HTTP, and see the"
+        " broker's log",
     )
 
 

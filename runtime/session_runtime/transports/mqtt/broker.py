@@ -40,7 +40,8 @@ GONE_S: Final = 5
 """How long a connection may be away before the broker says that the replica is: most are back sooner."""
 
 MOST_UNBOUND: Final = 1_000
-"""So many messages of QoS 0 may wait to be read; others the broker sends no more of than was agreed."""
+MOST_UNBOUND_BYTES: Final = 16 * 1024 * 1024
+"""So much may wait to be read when one of QoS 0 comes; of others the broker sends no more than was agreed."""
 
 _FAULTS: Final = (aiomqtt.MqttError, OSError)
 
@@ -188,14 +189,23 @@ def inbox(dropped: Callable[[], object]) -> type[asyncio.Queue[aiomqtt.Message]]
     """What the library keeps messages in that are not read yet: of QoS 0 no more than it is bound to."""
 
     class Inbox(asyncio.Queue[aiomqtt.Message]):
+        waiting_bytes = 0
+
         def full(self) -> bool:
             return False
 
         def put_nowait(self, item: aiomqtt.Message) -> None:
-            if item.qos == 0 and self.qsize() >= self.maxsize:
+            much = self.waiting_bytes + len(_bytes(item.payload)) > MOST_UNBOUND_BYTES
+            if item.qos == 0 and (much or self.qsize() >= self.maxsize):
                 dropped()
             else:
+                self.waiting_bytes += len(_bytes(item.payload))
                 super().put_nowait(item)
+
+        def _get(self) -> aiomqtt.Message:
+            item = super()._get()
+            self.waiting_bytes -= len(_bytes(item.payload))
+            return item
 
     return Inbox
 

@@ -19,7 +19,7 @@ from session_runtime.transports.mqtt.link import (
 )
 from session_runtime.transports.mqtt.outlet import Outlet
 from session_runtime.transports.mqtt.state import MqttState
-from session_runtime.transports.mqtt.window import MemoryWindow, Window
+from session_runtime.transports.mqtt.window import MemoryWindow
 from session_runtime.wire import to_bytes
 from session_runtime.wire.mqtt import replica_topic, shared_filter, status_topic
 
@@ -53,19 +53,14 @@ class MqttEndpoint:
         replica: str,
         state: MqttState,
         *,
-        window: Window | None = None,
         backoff: Backoff | None = None,
         tell_s: float = TELL_S,
         alive_s: float = ALIVE_S,
     ) -> None:
         clock, settings = asyncio.get_running_loop().time, door.settings()
-        if window is None:
-            window = MemoryWindow(
-                settings.window_s,
-                clock,
-                most=settings.window_asks,
-                most_bytes=settings.window_bytes,
-            )
+        window = MemoryWindow(
+            settings.window_s, clock, most=settings.window_asks, most_bytes=settings.window_bytes
+        )
         self._door = door
         self._connect = connect
         self._replica = replica

@@ -70,7 +70,7 @@ class Window(Protocol):
         """Remember a new ask; None if there is no room before others are old enough to be forgotten."""
 
     def finish(self, entry: Entry, answer: Answer) -> None:
-        """Keep its answer."""
+        """Keep its answer, instead of the one that was kept before."""
 
     def forget(self, who: Who) -> None:
         """Let it be asked again, as it did not run."""
@@ -117,6 +117,7 @@ class MemoryWindow:
 
     def finish(self, entry: Entry, answer: Answer) -> None:
         """See ``Window``."""
+        self._drop_answer(entry)
         entry.answer, entry.ran = answer, True
         self._answered[id(entry)] = entry
         self._bytes += len(answer.body)
