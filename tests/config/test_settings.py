@@ -115,6 +115,8 @@ OTHER_DEFAULTS = {
     "mqtt.session_expiry_s": 10,
     "mqtt.max_message_bytes": 1_000_000,
     "mqtt.window_s": 600.0,
+    "mqtt.window_asks": 65536,
+    "mqtt.window_bytes": 33554432,
     "mqtt.max_signed_s": 300.0,
     "fleet.urls": (),
     "fleet.admin_from": None,

@@ -11,12 +11,11 @@ import aiomqtt
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
+from session_runtime.client.mqtt_acks import QOS, Acks
 from session_runtime.types import nothing
 from session_runtime.wire.mqtt import JSON_TYPE
 
 TIMEOUT_S: Final = 10.0
-_QOS: Final = 1
-_MOST_PENDING: Final = 100_000
 _NO_DELAY: Final = ((socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),)
 _FAULTS: Final = (aiomqtt.MqttError, OSError)
 
@@ -67,7 +66,7 @@ class Line(Protocol):
         """Give what comes, in order."""
 
     async def publish(self, message: Sent) -> None:
-        """Send a request, and wait until the broker has it."""
+        """Send a request, and wait until the broker has it; NotTakenError if it does not take it."""
 
 
 class Connect(Protocol):
@@ -100,12 +99,15 @@ class BrokerConnect:
             max_inflight_messages=1_000,
             properties=_connecting(self.most_bytes),
         )
-        client.pending_calls_threshold = _MOST_PENDING
+        acks = Acks(client, TIMEOUT_S)
         try:
             async with client:
                 for topic in topics:
-                    await client.subscribe(topic, qos=_QOS)
-                yield BrokerLine(client)
+                    await client.subscribe(topic, qos=QOS)
+                try:
+                    yield BrokerLine(client, acks)
+                finally:
+                    acks.give_up()
         except _FAULTS as error:
             raise LineError(str(error)) from error
 
@@ -115,6 +117,7 @@ class BrokerLine:
     """See ``Line``."""
 
     client: aiomqtt.Client
+    acks: Acks
 
     async def messages(self) -> AsyncIterator[Received]:
         """See ``Line``."""
@@ -133,7 +136,7 @@ class BrokerLine:
         properties.MessageExpiryInterval = message.expiry_s
         properties.UserProperty = list(message.properties.items())
         try:
-            await self.client.publish(message.topic, message.body, _QOS, properties=properties)
+            await self.acks.publish(message.topic, message.body, properties)
         except _FAULTS as error:
             raise LineError(str(error)) from error
 

@@ -134,6 +134,17 @@ class MqttSettings(Section):
         "How long an ask is remembered, so that the same one is answered without a second run, in seconds.",
         acts="restart",
     )
+    window_asks: Count = key(
+        65_536,
+        "How many asks are remembered at most; beyond it the answer is busy.window.",
+        acts="restart",
+    )
+    window_bytes: Count = key(
+        33_554_432,
+        "How many bytes of answers are kept at most, the newest ones; an ask whose answer is gone is not"
+        " run again, but answered by mqtt.answer_gone.",
+        acts="restart",
+    )
     max_signed_s: Seconds = key(
         300.0,
         "How far ahead a signature may expire, in seconds; not more than window_s.",

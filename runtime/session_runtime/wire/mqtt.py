@@ -2,17 +2,23 @@
 
 import hashlib
 import hmac
+import re
 from dataclasses import dataclass
 from typing import Final
 
 MAX_CORRELATION_BYTES: Final = 128
 MAX_TOPIC_BYTES: Final = 512
+MAX_TOPIC_LEVELS: Final = 16
+"""Bounds of a response topic; brokers end connections on which they are given much deeper ones."""
+
 JSON_TYPE: Final = "application/json"
 
 TYPE: Final = "type"
 """User property of an answer: RESULT, ERROR, or the type of an event."""
 
 SEQ: Final = "seq"
+"""User property of events and of the last message of an ask; what was not let in has none."""
+
 REPLICA: Final = "replica"
 KEPT: Final = "kept"
 """User property of an answer that was given before: nothing ran for this one."""
@@ -38,12 +44,21 @@ PRESENCE_S: Final = 86_400
 BEAT_S: Final = 60.0
 """A replica publishes its presence again after so long, even if nothing changed."""
 
+ALIVE: Final = "alive"
+"""Type of a message that says that an ask goes on, or waits for its turn; it has no content."""
+
+_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _CONTEXT: Final = b"session-runtime mqtt ask 1"
 
 
 def ask_topic(prefix: str) -> str:
     """Where requests are published."""
     return f"{prefix}/ask"
+
+
+def replica_topic(prefix: str, replica: str) -> str:
+    """Where a request is published again that this replica has begun."""
+    return f"{prefix}/ask/{replica}"
 
 
 def shared_filter(prefix: str, group: str) -> str:
@@ -54,6 +69,11 @@ def shared_filter(prefix: str, group: str) -> str:
 def reply_root(prefix: str) -> str:
     """What the response topic of every request begins with."""
     return f"{prefix}/reply/"
+
+
+def is_replica_name(text: str) -> bool:
+    """Whether a replica may have this name, so that it can be part of a topic."""
+    return _NAME.fullmatch(text) is not None
 
 
 def status_topic(prefix: str, replica: str) -> str:

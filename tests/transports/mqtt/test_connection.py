@@ -2,11 +2,13 @@
 
 import asyncio
 import json
+from contextlib import suppress
 
 import pytest
 
 from session_runtime.transports.mqtt.backoff import Backoff
-from session_runtime.transports.mqtt.link import Outgoing, Terms
+from session_runtime.transports.mqtt.link import Outgoing, Terms, UndeliverableError
+from session_runtime.transports.mqtt.state import OUTCOMES
 from session_runtime.types import AskRequest, AskResult
 from session_runtime.wire.mqtt import BEAT_S
 from tests.transports.mqtt.memory import (
@@ -32,7 +34,9 @@ async def test_a_connection_has_a_will_a_shared_subscription_and_a_bound_on_what
     None
 ):
     async with served(StubDoor()) as door:
-        assert door.link.terms == Terms("$share/replicas/rt/ask", 68, OFFLINE)
+        assert door.link.terms == Terms(
+            "$share/replicas/rt/ask", "rt/ask/r1", 68, OFFLINE, dropped=print
+        )
     async with served(StubDoor(group="")) as door:
         assert door.link.terms.subscription == "rt/ask"
 
@@ -105,6 +109,43 @@ async def test_a_broker_that_goes_and_comes_is_subscribed_to_again_and_told_agai
     assert (told["connections"], told["fault"], told["in_hand"]) == (2, None, 0)
 
 
+@pytest.mark.requirement("NET-6d")
+async def test_what_cannot_be_read_is_forgotten_with_its_session_instead_of_coming_again() -> None:
+    async with served(StubDoor()) as door:
+        door.link.unreadable = True
+        await door.reconnected()
+        await door.reconnected()
+    assert [link.terms.clean for link in door.broker.links] == [False, True, False]
+
+
+@pytest.mark.requirement("NET-6d")
+async def test_a_request_that_begins_while_the_door_is_closed_by_force_is_ended_with_it() -> None:
+    begun = asyncio.Event()
+
+    async def ask(request: AskRequest, emit: Emit) -> AskResult:
+        begun.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    with suppress(asyncio.CancelledError):
+        async with served(StubDoor(ask)) as door:
+            door.link.deliver(asking())
+            await begun.wait()
+            door.serving.cancel()
+            door.link.deliver(asking(correlation=b"2"))
+    assert door.endpoint._tasks == set()
+
+
+@pytest.mark.requirement("NET-6d")
+async def test_a_broker_that_takes_no_status_takes_asks_all_the_same() -> None:
+    broker = MemoryBroker(
+        refuses_by=lambda message: UndeliverableError("no") if message.retained else None
+    )
+    async with served(StubDoor(), broker) as door:
+        assert [kind_of(each) for each in await door.send(asking())] == ["ask.started", "result"]
+    assert len(broker.links) == 1
+
+
 async def test_the_daemon_can_be_stopped_while_there_is_no_broker() -> None:
     broker = MemoryBroker()
     async with served(StubDoor(), broker) as door:
@@ -130,11 +171,7 @@ async def test_metrics_have_every_outcome_at_any_time() -> None:
         ("mqtt_messages_in_hand", ()): 0,
         ("mqtt_connections_total", ()): 1,
         ("mqtt_messages_total", ("answered",)): 1,
-        **{
-            ("mqtt_messages_total", (outcome,)): 0
-            for outcome in ("answered_again", "busy", "refused", "retained", "no_reply")
-        },
-        ("mqtt_messages_total", ("undelivered",)): 0,
+        **{("mqtt_messages_total", (outcome,)): 0 for outcome in OUTCOMES if outcome != "answered"},
     }
 
 

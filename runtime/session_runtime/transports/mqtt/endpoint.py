@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, Final, Literal
 
-from session_runtime.transports.mqtt.answering import Answering
+from session_runtime.transports.mqtt.answering import ALIVE_S, Answering
 from session_runtime.transports.mqtt.backoff import Backoff
 from session_runtime.transports.mqtt.door import MqttDoor
 from session_runtime.transports.mqtt.link import (
@@ -17,12 +17,19 @@ from session_runtime.transports.mqtt.link import (
     LinkError,
     Outgoing,
     Terms,
+    UndeliverableError,
 )
 from session_runtime.transports.mqtt.outlet import Outlet
 from session_runtime.transports.mqtt.state import MqttState
-from session_runtime.transports.mqtt.window import MemoryWindow, Window
+from session_runtime.transports.mqtt.window import MemoryWindow
 from session_runtime.wire import to_bytes
-from session_runtime.wire.mqtt import BEAT_S, PRESENCE_S, shared_filter, status_topic
+from session_runtime.wire.mqtt import (
+    BEAT_S,
+    PRESENCE_S,
+    replica_topic,
+    shared_filter,
+    status_topic,
+)
 
 Phase = Literal["online", "draining", "offline"]
 
@@ -51,12 +58,15 @@ class MqttEndpoint:
         replica: str,
         state: MqttState,
         *,
-        window: Window | None = None,
         backoff: Backoff | None = None,
         tell_s: float = TELL_S,
+        alive_s: float = ALIVE_S,
         wall: Callable[[], float] = time.time,
     ) -> None:
-        clock = asyncio.get_running_loop().time
+        clock, settings = asyncio.get_running_loop().time, door.settings()
+        window = MemoryWindow(
+            settings.window_s, clock, most=settings.window_asks, most_bytes=settings.window_bytes
+        )
         self._door = door
         self._connect = connect
         self._replica = replica
@@ -66,15 +76,10 @@ class MqttEndpoint:
         self._wall = wall
         self._since = wall()
         self._outlet = Outlet()
-        self._answering = Answering(
-            door,
-            self._outlet,
-            MemoryWindow(door.settings().window_s, clock) if window is None else window,
-            state,
-            replica,
-        )
+        self._answering = Answering(door, self._outlet, window, state, replica, alive_s=alive_s)
         self._tasks: set[asyncio.Task[None]] = set()
         self._phase: Phase = "online"
+        self._clean = False
         self._turn = asyncio.Event()
         self._gone = asyncio.Event()
 
@@ -96,13 +101,16 @@ class MqttEndpoint:
             await stop.wait()
             await self._say_goodbye()
         finally:
-            await _ended(keeping, *self._tasks)
+            await _ended(keeping)  # which begins tasks until it is over
+            await _ended(*self._tasks)
 
     async def _say_goodbye(self) -> None:
         if not self._outlet.up:
             return  # nothing can be said, and the will has told it
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=GRACE_S)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(GRACE_S):
+                while self._tasks:
+                    await asyncio.wait(self._tasks)
         self._enter("offline")
         with suppress(TimeoutError):
             async with asyncio.timeout(GRACE_S):
@@ -114,12 +122,13 @@ class MqttEndpoint:
             fault: object = "the broker closed the connection"
             try:
                 async with self._connect(self._terms()) as link:
+                    self._clean = False
                     self._backoff.connected()
                     self._state.connected()
                     _log.info("connected to the MQTT broker as %s", self._replica)
                     await self._carry(link)
             except LinkError as error:
-                fault = error
+                fault, self._clean = error, error.unreadable
             except Exception as error:  # noqa: BLE001 - without this door the others go on
                 _log.exception("the MQTT door failed; it connects again")
                 fault = type(error).__name__
@@ -178,7 +187,7 @@ class MqttEndpoint:
                 await link.unsubscribe()
             now, at = self._presence(phase), self._wall()
             if now != told or not 0 <= at - told_at < BEAT_S:
-                await link.publish(self._status({**now, "at": round(at, 3)}))
+                await self._say(link, self._status({**now, "at": round(at, 3)}))
                 told, told_at = now, at
             if phase == "offline":
                 self._gone.set()
@@ -186,14 +195,27 @@ class MqttEndpoint:
                 async with asyncio.timeout(self._tell_s):
                     await self._turn.wait()
 
+    async def _say(self, link: Link, status: Outgoing) -> None:
+        try:
+            await link.publish(status)
+        except UndeliverableError as error:
+            _log.warning("nobody is told how this replica is, at %s: %s", status.topic, error)
+
     def _terms(self) -> Terms:
         settings = self._door.settings()
         subscription = shared_filter(settings.prefix, settings.group)
         return Terms(
             subscription if self._phase == "online" else None,
+            replica_topic(settings.prefix, self._replica),
             self._receive_maximum(),
             self._status(self._about("offline")),
+            self._drop,
+            self._clean,
         )
+
+    def _drop(self) -> None:
+        if self._state.count("dropped") == 1:
+            _log.warning("more requests of QoS 0 come than can be read: further ones are counted")
 
     def _receive_maximum(self) -> int:
         return min(65_535, self._door.most_at_hand() + SPARE)
