@@ -6,12 +6,14 @@ BIN := $(VENV)/bin
 LOCK := requirements-dev.lock
 SERVERS := .soak/servers
 PUBLISHED := tests/system/published
+LINTERS := .soak/linters
+LINTED := tests/deploy/linters.txt
 BENCH := .bench
 BENCH_PEERS := tests/benchmarks/requirements-bench.txt
 PIP_INSTALL := -m pip install --disable-pip-version-check -qq
 
 # Tests of the project as a whole; all other folders hold unit tests.
-WHOLE := $(wildcard tests/docs tests/shape tests/spec tests/system)
+WHOLE := $(wildcard tests/deploy tests/docs tests/shape tests/spec tests/system)
 
 .PHONY: help run check test soak bench bench-search docs lock clean
 
@@ -31,7 +33,7 @@ check: $(VENV)/installed ## format, lint, types, imports, unit tests
 test: check ## everything that needs no outside program
 	@$(BIN)/pytest $(WHOLE)
 
-soak: $(VENV)/installed $(SERVERS)/installed .soak/broker ## long and heavy tests
+soak: $(VENV)/installed $(SERVERS)/installed $(LINTERS)/installed .soak/broker ## long and heavy tests
 	@$(BIN)/pytest -m soak
 
 bench: $(BENCH)/installed ## figures beside those of other libraries, as Markdown
@@ -79,6 +81,13 @@ $(SERVERS)/installed: $(PUBLISHED)/requirements.txt $(PUBLISHED)/package.json
 	@NODE_EXTRA_CA_CERTS=$${NODE_EXTRA_CA_CERTS:-$${SSL_CERT_FILE:-}} npm install --prefix $(SERVERS) \
 	  --no-package-lock --no-audit --no-fund --silent --fetch-retries 1 --fetch-timeout 30000 \
 	  || echo "the JavaScript server and client cannot be installed here: their tests are skipped"
+	@touch $@
+
+# Linters of the files of docs/deploy, apart from everything else: they are large.
+$(LINTERS)/installed: $(LINTED)
+	@echo "setting up $(LINTERS) ..."
+	@$(PY) -m venv --clear $(LINTERS)
+	@$(LINTERS)/bin/python $(PIP_INSTALL) -r $(LINTED)
 	@touch $@
 
 # The MQTT broker of the tests; it is started by them, on a port of their own.

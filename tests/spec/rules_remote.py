@@ -216,7 +216,8 @@ DOORS: tuple[Requirement, ...] = (
         "NET-6b",
         "A replica runs the same request of the same publisher once within its window: a duplicate "
         "joins the running ask or gets the kept answer, which says so, as an answer to a repeated "
-        "request does. Other requests under the same correlation data are refused.",
+        "request does. Other requests under the same correlation data are refused. What a replica has "
+        "begun is sent again to that one alone, while it is there.",
     ),
     met(
         "NET-6c",
@@ -239,6 +240,13 @@ DOORS: tuple[Requirement, ...] = (
         "NET-7a",
         "The commands `serve`, `ask`, `tools` and `config` work without a network, print JSON "
         "where asked to, and end with documented exit codes.",
+    ),
+    met(
+        "NET-7c",
+        "`status --fleet` shows every replica's version, configuration, tools, generation, state, load and "
+        "last receipt, as the broker keeps them or each answers over HTTP, and warns where they differ, are "
+        "offline, stale or reject an edit, with an exit code where asked to. What is read is shown, and "
+        "believed in nothing else.",
     ),
     deferred(
         "NET-7b",

@@ -4,6 +4,7 @@ import asyncio
 import importlib
 import itertools
 import os
+import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
@@ -15,6 +16,7 @@ from session_runtime.app.approvals import ToolApproval
 from session_runtime.app.brake import ToolBrake
 from session_runtime.app.editor import ConfigEditor
 from session_runtime.app.metrics import metrics
+from session_runtime.app.presence import presence_of
 from session_runtime.app.reader import ConfigReader
 from session_runtime.app.recorded import of_audit
 from session_runtime.app.servers import ListWatch, ServerControl
@@ -84,6 +86,7 @@ class Runtime:
         self.kept = kept
         self.callbacks = callbacks
         self.mqtt = MqttState()
+        self._since = time.time()
 
     @classmethod
     @asynccontextmanager
@@ -188,7 +191,9 @@ class Runtime:
             "name": generation.settings.runtime.name,
             "version": __version__,
             "state": "draining" if self._service.draining else "ready",
+            "since": self._since,
             "asks": self.asks,
+            "presence": self.presence(),
             "generations": self._builder.generations.report(),
             "config": self._config_status(),
             "watcher": self._watcher.status(),
@@ -209,6 +214,10 @@ class Runtime:
             ],
             "warnings": [str(w) for w in (*self.live.snapshot.warnings, *generation.warnings)],
         }
+
+    def presence(self) -> dict[str, Any]:
+        """What a fleet is told of this replica (NET-6)."""
+        return presence_of(self.generation, self.live, self.asks, self._service.waiting)
 
     def _config_status(self) -> dict[str, Any]:
         """Whether what the sources say is in force, since when it is not, what is, and what came last."""
@@ -249,6 +258,7 @@ class Runtime:
 
         The same goes for calls of MCP clients. Within that time results are sent to callbacks too.
         """
+        self._since = time.time()
         self._service.drain()
         self.callers.drain()
         try:

@@ -88,6 +88,11 @@ class AskService:
         return sum(each.run is not None for each in self._open.values())
 
     @property
+    def waiting(self) -> int:
+        """How many asks wait for their turn."""
+        return len(self._places.waiting)
+
+    @property
     def draining(self) -> bool:
         """Whether new asks are refused."""
         return self._draining

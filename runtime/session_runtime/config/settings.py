@@ -13,6 +13,7 @@ from session_runtime.config.agents import AgentLimits
 from session_runtime.config.audit import AuditSettings
 from session_runtime.config.callbacks import Callback
 from session_runtime.config.files import FilesSettings
+from session_runtime.config.fleet import FleetSettings
 from session_runtime.config.handlers import HandlersSettings
 from session_runtime.config.http import HttpSettings
 from session_runtime.config.mcp import McpSettings
@@ -77,6 +78,7 @@ class Settings(BaseSettings):
     callbacks: Table[Callback] = table(
         "Addresses that results are sent to, each under the name by which a request gives it."
     )
+    fleet: FleetSettings = Field(default_factory=FleetSettings)
     trace: TraceSettings = Field(default_factory=TraceSettings)
     audit: AuditSettings = Field(default_factory=AuditSettings)
 

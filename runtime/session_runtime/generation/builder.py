@@ -183,7 +183,7 @@ class GenerationBuilder:
         opened, model_keys = await self._open_profiles(snapshot, derived, undo)
         generation = Generation(
             number=NOT_IN_FORCE,
-            digest=derived.digest,
+            digests=derived.digests,
             snapshot=snapshot,
             catalog=catalog,
             policy=derived.policy,
