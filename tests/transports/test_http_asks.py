@@ -11,7 +11,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from session_runtime import Runtime
+from session_runtime import AskRequest, AskResult, Runtime
+from session_runtime.ask.kept_asks import Bounds, KeptAsks
 from session_runtime.registry.keyring import hash_of
 from session_runtime.testing.replies import Pace, reply_text
 from session_runtime.testing.upstream import Upstream
@@ -22,11 +23,14 @@ from tests.transports.stub import (
     EVENTS,
     TEXT,
     BlockedAsk,
+    Emit,
     StubDoor,
     bearer,
     calling,
+    finish,
     frames,
     key_of,
+    keyring_of,
     serving,
 )
 
@@ -127,6 +131,37 @@ async def test_the_same_request_with_the_same_key_is_one_ask(tmp_path: Path) -> 
         assert (await at.ask(TEXT, **KEYED)).json() == answers[0]
         assert code(await at.ask({"text": "other"}, **KEYED)) == (422, "request.key_reused")
         assert len(at.upstream.requests) == 1
+
+
+@pytest.mark.requirement("NET-1b")
+async def test_a_result_that_made_room_is_gone_for_its_owner_and_admins_and_runs_no_second_time() -> (
+    None
+):
+    ran: list[str] = []
+
+    async def ask(request: AskRequest, emit: Emit, ask_id: str) -> AskResult:
+        ran.append(ask_id)
+        return finish(AskResult(ask_id, "answered", "x"), emit)
+
+    door = StubDoor(keyring=keyring_of(ann={}, bob={}, boss={"roles": ("admin",)}))
+    door.kept = KeptAsks(ask, Bounds(ended=1))
+    async with calling(door) as client:
+
+        async def post(key: str) -> httpx2.Response:
+            headers = {**bearer("ann"), "idempotency-key": key}
+            return await client.post("/v1/ask", json=TEXT, headers=headers)
+
+        gone, _ = (await post("one")).json()["ask_id"], await post("two")
+        assert code(await post("one")) == (410, "request.gone")
+        assert len(ran) == 2
+        told = {"ann": (410, "request.gone"), "boss": (410, "request.gone")}
+        for who in ("ann", "bob", "boss"):
+            for method, path in (("GET", ""), ("DELETE", ""), ("GET", "/events")):
+                answer = await client.request(
+                    method, f"/v1/asks/{gone}{path}", headers=bearer(who)
+                )
+                assert code(answer) == told.get(who, (404, "request.unknown_ask"))
+    await door.kept.aclose()
 
 
 @pytest.mark.parametrize("bad", ["", " ", "a b", "x" * 256, "é"])

@@ -40,6 +40,7 @@ _STATUS: Final[Mapping[str, int]] = {
     "request.origin": 403,
     "request.not_found": 404,
     "request.unknown_ask": 404,
+    "request.gone": 410,
     "request.key_reused": 422,
     "request.not_kept": 409,
     "request.nothing_to_confirm": 409,

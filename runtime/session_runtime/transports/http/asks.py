@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from session_runtime.ask.kept_asks import KeptAsk, follow_up
+from session_runtime.ask.kept_asks import KeptAsk, follow_up, no_longer_kept
 from session_runtime.ask.service import ALL, BY_OPERATOR
 from session_runtime.errors import RequestError
 from session_runtime.registry.revocations import checked_reason
@@ -91,7 +91,7 @@ class _Asks:
         principal, wanted = self._gate.admit(request.scope), request.path_params["id"]
         kept = self._kept(wanted, principal)
         if kept.principal != principal.name:  # no admin gives consent for others
-            raise _no_such_ask(wanted)
+            raise _unknown(wanted)
         asked = replace(follow_up(kept, *said), principal=principal)
         digest = hashlib.sha256(kept.ask_id.encode() + body).digest()
         return await self._ask.answer(Asked(asked, form, detach, key, digest), request.receive)
@@ -101,7 +101,7 @@ class _Asks:
             return json_answer(running_to_json(running))
         kept = self._door.kept.find(wanted)
         if kept is None or kept.result is None or not _is_for(principal, kept.principal):
-            raise _no_such_ask(wanted)
+            raise self._no_such_ask(wanted, principal)
         return json_answer(_ended(kept, kept.result))
 
     def _cancel(self, request: Request, principal: Principal) -> Response:
@@ -114,7 +114,7 @@ class _Asks:
         elif self._running(wanted, principal) is None:
             kept = self._door.kept.find(wanted)
             if kept is None or not _is_for(principal, kept.principal):
-                raise _no_such_ask(wanted)
+                raise self._no_such_ask(wanted, principal)
         code = _BY_CALLER if by_caller else BY_OPERATOR
         return json_answer({"cancelled": self._door.running.cancel(wanted, reason, code)})
 
@@ -123,7 +123,7 @@ class _Asks:
         if kept is not None and _is_for(principal, kept.principal):
             return kept
         if self._running(wanted, principal) is None:
-            raise _no_such_ask(wanted)
+            raise self._no_such_ask(wanted, principal)
         raise RequestError(
             f"{wanted} belongs to the connection that asked: with detach, or an Idempotency-Key, its"
             " events and its result are kept",
@@ -133,6 +133,12 @@ class _Asks:
     def _running(self, wanted: str, principal: Principal) -> RunningAsk | None:
         found = (ask for ask in self._door.running.list() if ask.ask_id == wanted)
         return next((ask for ask in found if _is_for(principal, ask.principal)), None)
+
+    def _no_such_ask(self, wanted: str, principal: Principal) -> RequestError:
+        gone = self._door.kept.gone(wanted)
+        if gone is not None and _is_for(principal, gone.principal):
+            return no_longer_kept(gone)
+        return _unknown(wanted)
 
 
 def _ended(kept: KeptAsk, result: AskResult) -> dict[str, object]:
@@ -167,7 +173,7 @@ def _sequence(text: str) -> int:
     )
 
 
-def _no_such_ask(ask_id: str) -> RequestError:
+def _unknown(ask_id: str) -> RequestError:
     return RequestError(
         f"no ask {ask_id[:100]!r} is running or kept; GET /v1/asks lists those that run",
         code="request.unknown_ask",
