@@ -84,6 +84,7 @@ _KEY: Final = {
     "description": "The same request with the same key is the same ask, not another one",
 }
 _EVENTS: Final = {"text/event-stream": {"schema": TEXT}}
+_GONE: Final = error("The ask ran, and its result had to make room; nothing was run again")
 _ANSWERS: Final = {
     "200": {
         "description": "How the ask ended; as a stream, one event per frame, the result last",
@@ -95,6 +96,7 @@ _ANSWERS: Final = {
     "406": error("Neither form of answer is accepted"),
     "408": error("The body did not arrive in time"),
     "409": error("A token under confirmations or declined is unknown, expired or used"),
+    "410": _GONE,
     "413": error("The body is too large"),
     "415": error("The body is not declared as JSON"),
     "422": error("The key was sent before with another request"),
@@ -130,6 +132,7 @@ _ONE_ASK: Final = {
     "responses": {
         "200": answer("It", {"oneOf": [ref("RunningAsk"), ref("EndedAsk")]}),
         "404": _UNKNOWN,
+        "410": _GONE,
     },
 }
 _FOLLOW: Final = {
@@ -139,6 +142,7 @@ _FOLLOW: Final = {
         "200": {"description": "One event per frame, the result last", "content": _EVENTS},
         "400": error("The query is wrong"),
         "404": _UNKNOWN,
+        "410": _GONE,
         "409": error("The ask belongs to the connection that asked: nothing of it is kept"),
     },
 }
@@ -155,6 +159,7 @@ _CANCEL: Final = {
         ),
         "400": error("The query is wrong"),
         "404": _UNKNOWN,
+        "410": _GONE,
     },
 }
 
