@@ -234,7 +234,7 @@ class Served:
 
 @asynccontextmanager
 async def serving(
-    door: StubDoor | None = None,
+    door: HttpDoor | None = None,
     limits: HttpLimits = LIMITS,
     grace_s: float = 3.0,
     bounds: ConnectionBounds = UNTOLD_BOUNDS,

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, Final, Literal, get_args
 
 from session_runtime import __version__
+from session_runtime.ask.service import AskService
 from session_runtime.config.live import LiveConfig
 from session_runtime.config.receipt import Trigger, Verdict
 from session_runtime.generation.live import Generations
@@ -22,14 +23,12 @@ _EXACT_DIGITS: Final = 13
 def metrics(
     generations: Generations,
     live: LiveConfig,
-    asks: int,
-    ready: bool,
+    service: AskService,
     lookups: Mapping[Found, int],
 ) -> Iterator[Family]:
     """All families, with the same names and labels at any time, but for the configured servers."""
     yield gauge("build_info", "Always 1; the label is the version.", 1, {"version": __version__})
-    yield gauge("ready", "1 while asks are taken, else 0.", ready)
-    yield gauge("asks_running", "Asks that are running.", asks)
+    yield from _of_asks(service)
     yield from _of_generations(generations)
     yield from _of_configuration(live)
     yield Family(
@@ -39,6 +38,21 @@ def metrics(
         tuple(Sample(lookups[found], {"found": found}) for found in OUTCOMES),
     )
     yield from _of_servers([*generations.current.servers.status()])
+
+
+def _of_asks(service: AskService) -> Iterator[Family]:
+    yield gauge("ready", "1 while asks are taken, else 0.", not service.draining)
+    yield gauge("asks_running", "Asks that are running.", service.running)
+    yield gauge("asks_waiting", "Asks that wait for their turn.", service.waiting)
+    yield gauge(
+        "limits_users", "Users of whom it is remembered what they used.", service.known_users
+    )
+    yield Family(
+        "asks_refused_total",
+        "counter",
+        "Asks that were refused before they began, by the code of their error.",
+        tuple(Sample(count, {"code": code}) for code, count in service.refused.items()),
+    )
 
 
 def _of_generations(generations: Generations) -> Iterator[Family]:

@@ -207,10 +207,8 @@ class Runtime:
 
     def metrics(self) -> str:
         """Numbers for a monitoring system, in the text format of Prometheus (REL-3)."""
-        ready, _ = self.ready()
-        families = metrics(
-            self._builder.generations, self.live, self.asks, ready, self._registry.lookups.counts()
-        )
+        lookups = self._registry.lookups.counts()
+        families = metrics(self._builder.generations, self.live, self._service, lookups)
         recorded, approvals = of_audit(self._audit), self.approval.metrics()
         doors = (self.callers.metrics(), self.mqtt.metrics())
         return exposition(itertools.chain(families, recorded, approvals, *doors))

@@ -67,7 +67,8 @@ class Shelf:
         goes, and asks of about one length go in the order in which they ended.
         """
         if len(self._ended) > most:
-            return next(iter(max(self._of.values(), key=len)))
+            most_of = max(self._of, key=lambda principal: len(self._of[principal]))
+            return next(iter(self._of[most_of]))
         if self.chars <= most_chars:
             return None
         [(principal, chars)] = self._chars.most_common(1)
@@ -110,7 +111,8 @@ class GoneAsks:
             self._by_key[gone.principal, gone.key] = gone
         if len(self._asks) <= self._most:
             return None
-        oldest = next(iter(max(self._of.values(), key=len)))
+        most_of = max(self._of, key=lambda principal: len(self._of[principal]))
+        oldest = next(iter(self._of[most_of]))
         self.drop(oldest)
         return oldest
 

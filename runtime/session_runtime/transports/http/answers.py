@@ -19,7 +19,9 @@ STOPPING: Final = ErrorInfo(
 )
 
 _STATUS: Final[Mapping[str, int]] = {
+    "busy.budget": 429,
     "busy.queue": 429,
+    "busy.rate": 429,
     "auth.missing": 401,
     "auth.unknown": 401,
     "auth.act_for": 403,

@@ -36,6 +36,8 @@ _CODES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "auth.missing": "invalid_api_key",
         "auth.unknown": "invalid_api_key",
+        "busy.budget": "insufficient_quota",
+        "busy.rate": "rate_limit_exceeded",
         "model.context_too_long": "context_length_exceeded",
         "model.rate_limited": "rate_limit_exceeded",
         "request.unknown_model": "model_not_found",
@@ -48,6 +50,8 @@ _TYPES: Final[Mapping[int, str]] = MappingProxyType(
     {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 )
 _LEAST_WAIT_S: Final = 1.0
+_LONGEST_WAIT_S: Final = 60.0
+"""OpenAI's own clients wait no longer: they would ask again after a second or two instead."""
 NO_TURN: Final = ErrorInfo(
     "busy.no_turn",
     "the time for this request was up before its turn came: ask again, or allow more time (deadline_s)",
@@ -146,8 +150,8 @@ def openai_error(
 ) -> Response:
     """Answer with an error; says when to try again, and if to try at all."""
     status = _STATUS.get(error.code, status)
-    repeat = error.retryable and may_repeat
     wait_s = error.retry_after_s
+    repeat = error.retryable and may_repeat and (wait_s or 0.0) <= _LONGEST_WAIT_S
     if repeat and wait_s is None and status in (429, 503):
         wait_s = _LEAST_WAIT_S
     more = {**(headers or {}), **retry_header(wait_s)}

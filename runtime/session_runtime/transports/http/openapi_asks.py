@@ -100,7 +100,7 @@ _ANSWERS: Final = {
     "413": error("The body is too large"),
     "415": error("The body is not declared as JSON"),
     "422": error("The key was sent before with another request"),
-    "429": error("Too many asks of the principal, or of the user, wait for their turn"),
+    "429": error("Too many asks of the principal or user wait, or a rate or budget is used up"),
     "503": error("At capacity or stopping; Retry-After says when to try again"),
 }
 _UNKNOWN: Final = error("There is no such ask, or none of the caller's")
