@@ -23,12 +23,14 @@ _EXACT_DIGITS: Final = 13
 def metrics(
     generations: Generations,
     live: LiveConfig,
-    service: AskService,
+    asks: int,
+    ready: bool,
     lookups: Mapping[Found, int],
 ) -> Iterator[Family]:
     """All families, with the same names and labels at any time, but for the configured servers."""
     yield gauge("build_info", "Always 1; the label is the version.", 1, {"version": __version__})
-    yield from _of_asks(service)
+    yield gauge("ready", "1 while asks are taken, else 0.", ready)
+    yield gauge("asks_running", "Asks that are running.", asks)
     yield from _of_generations(generations)
     yield from _of_configuration(live)
     yield Family(
@@ -40,9 +42,8 @@ def metrics(
     yield from _of_servers([*generations.current.servers.status()])
 
 
-def _of_asks(service: AskService) -> Iterator[Family]:
-    yield gauge("ready", "1 while asks are taken, else 0.", not service.draining)
-    yield gauge("asks_running", "Asks that are running.", service.running)
+def of_waiting(service: AskService) -> Iterator[Family]:
+    """Asks that do not run: those that wait, and those that were refused."""
     yield gauge("asks_waiting", "Asks that wait for their turn.", service.waiting)
     yield gauge(
         "limits_users", "Users of whom it is remembered what they used.", service.known_users

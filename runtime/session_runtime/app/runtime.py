@@ -13,7 +13,7 @@ from session_runtime import __version__
 from session_runtime.app.approvals import ToolApproval
 from session_runtime.app.brake import ToolBrake
 from session_runtime.app.editor import ConfigEditor
-from session_runtime.app.metrics import metrics
+from session_runtime.app.metrics import metrics, of_waiting
 from session_runtime.app.reader import ConfigReader
 from session_runtime.app.recorded import of_audit
 from session_runtime.app.servers import ListWatch, ServerControl
@@ -207,10 +207,12 @@ class Runtime:
 
     def metrics(self) -> str:
         """Numbers for a monitoring system, in the text format of Prometheus (REL-3)."""
-        lookups = self._registry.lookups.counts()
-        families = metrics(self._builder.generations, self.live, self._service, lookups)
+        ready, _ = self.ready()
+        families = metrics(
+            self._builder.generations, self.live, self.asks, ready, self._registry.lookups.counts()
+        )
         recorded, approvals = of_audit(self._audit), self.approval.metrics()
-        doors = (self.callers.metrics(), self.mqtt.metrics())
+        doors = (of_waiting(self._service), self.callers.metrics(), self.mqtt.metrics())
         return exposition(itertools.chain(families, recorded, approvals, *doors))
 
     @property
