@@ -181,8 +181,9 @@ DOORS: tuple[Requirement, ...] = (
     ),
     met(
         "NET-5a",
-        "Bodies and headers are limited, and what is over capacity or comes while the daemon stops is "
-        "answered by 503 with Retry-After.",
+        "Bodies and headers are limited in size, number and time, and so are connections and how slowly an "
+        "answer may be read. What is over capacity or comes while the daemon stops is answered by 503 with "
+        "Retry-After.",
     ),
     met(
         "NET-5b",
