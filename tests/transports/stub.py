@@ -305,6 +305,8 @@ def frames(text: str) -> list[tuple[str, Any]]:
     parsed = []
     for frame in text.split("\n\n"):
         if frame and not frame.startswith(":"):
-            event, data = frame.split("\n")
-            parsed.append((event.removeprefix("event: "), json.loads(data.removeprefix("data: "))))
+            *number, event, data = frame.split("\n")
+            told = json.loads(data.removeprefix("data: "))
+            assert number in ([], [f"id: {told['seq']}"])
+            parsed.append((event.removeprefix("event: "), told))
     return parsed

@@ -169,6 +169,27 @@ async def test_of_an_ask_that_belongs_to_its_connection_no_events_are_kept(tmp_p
         assert code(await at.get(f"/{running.ask_id}")) == (404, "request.unknown_ask")
 
 
+@pytest.mark.requirement("NET-1b")
+async def test_a_reader_that_comes_back_goes_on_after_the_event_it_saw_last(tmp_path: Path) -> None:
+    async with here(tmp_path) as at:
+        at.go_on.set()
+        ask_id = (await at.ask()).json()["ask_id"]
+        await at.ended(ask_id)
+        everything = await at.events(ask_id)
+
+        async def since(seen: str, query: str = "") -> httpx2.Response:
+            headers = {**bearer("ann"), "last-event-id": seen}
+            return await at.client.get(f"/v1/asks/{ask_id}/events{query}", headers=headers)
+
+        raw = (await since("")).text
+        numbers = [line for line in raw.splitlines() if line.startswith("id: ")]
+        assert numbers == [f"id: {data['seq']}" for _, data in everything]
+        for query in ("", "?after=0", "?after=1"):
+            assert frames((await since("2", query)).text) == everything[2:]
+        assert frames((await since("2", "?after=3")).text) == everything[3:]
+        assert code(await since("x")) == (400, "request.invalid")
+
+
 @pytest.mark.parametrize(
     "query", ["?after=x", "?after=-1", "?after=", "?after=1&after=2", "?since=1"]
 )

@@ -6,7 +6,7 @@ Whether an ask may run is decided in ``service``; who may look at one, by the do
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -22,6 +22,7 @@ from session_runtime.types import (
     AskRequest,
     AskResult,
     AskStarted,
+    ConfirmationRequired,
     ErrorInfo,
 )
 
@@ -64,6 +65,7 @@ class KeptAsk:
         self.log: Final = EventLog()
         self.started: Final = time.time()
         self.has_begun = False
+        self.tokens: set[str] = set()
         self.ended: float | None = None
         self.kept_until: float | None = None
         self._request: AskRequest | None = request
@@ -86,6 +88,10 @@ class KeptAsk:
             return self.log.chars
         texts = len(asked.text or "") + len(asked.instructions or "")
         return self.log.chars + texts + chars_of_messages((*asked.history, *asked.messages))
+
+    def is_about_to_ask(self, tokens: Iterable[str]) -> bool:
+        """Whether it has given out all these tokens, and is about to end for that."""
+        return self.result is None and self.tokens.issuperset(tokens)
 
     async def finished(self) -> AskResult:
         """Wait for its end; to cancel the wait does not disturb the ask."""
@@ -208,9 +214,15 @@ class KeptAsks:
 
     def _emit(self, kept: KeptAsk, event: AskEvent) -> None:
         kept.log.emit(event)
-        kept.has_begun = kept.has_begun or isinstance(event, AskStarted)
-        if isinstance(event, AskFinished) and kept.ended is None:
-            self._end(kept, event.result)
+        match event:
+            case AskStarted():
+                kept.has_begun = True
+            case ConfirmationRequired():
+                kept.tokens.add(event.pending.token)
+            case AskFinished() if kept.ended is None:
+                self._end(kept, event.result)
+            case _:
+                pass
 
     def _is_done(self, kept: KeptAsk, task: asyncio.Task[AskResult]) -> None:
         """See to it that an ask whose task broke has ended too."""
@@ -315,9 +327,7 @@ def follow_up(
 
 def _may_be_asked_again(kept: KeptAsk, result: AskResult) -> bool:
     """Whether nothing ran, as it was refused before it began or its time was up before its turn came."""
-    return _family(result) in _BEFORE_IT_BEGAN or (
-        result.outcome == "limit" and not kept.has_begun
-    )
+    return _family(result) in _BEFORE_IT_BEGAN or (result.outcome == "limit" and not kept.has_begun)
 
 
 def _family(result: AskResult) -> str:

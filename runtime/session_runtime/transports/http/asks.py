@@ -17,7 +17,7 @@ from session_runtime.ask.service import ALL, BY_OPERATOR
 from session_runtime.errors import RequestError
 from session_runtime.registry.revocations import checked_reason
 from session_runtime.transports.http.accept import choose_form
-from session_runtime.transports.http.answers import json_answer
+from session_runtime.transports.http.answers import STOPPING, error_answer, json_answer
 from session_runtime.transports.http.ask import Asked, AskEndpoint, key_of
 from session_runtime.transports.http.body import read_body
 from session_runtime.transports.http.door import HttpDoor, HttpLimits
@@ -75,10 +75,15 @@ class _Asks:
         return self._show(request.path_params["id"], principal)
 
     async def events(self, request: Request) -> EventStream:
-        """``GET /v1/asks/{id}/events?after=``: what it reported since, then what it does."""
+        """``GET /v1/asks/{id}/events?after=``: what it reported since, then what it does.
+
+        A reader that comes back says by ``Last-Event-ID`` what it has seen, at the address that it had.
+        """
         principal = self._gate.admit(request.scope)
         check_query(request.query_params, ("after",))
-        after = _sequence(request.query_params.get("after", "0"))
+        after = _sequence("the query parameter 'after'", request.query_params.get("after", "0"))
+        if seen := request.headers.get("last-event-id"):
+            after = max(after, _sequence("the header Last-Event-ID", seen))
         return self._ask.follow(self._kept(request.path_params["id"], principal), after)
 
     async def confirm(self, request: Request) -> Response | EventStream:
@@ -88,13 +93,23 @@ class _Asks:
         body = await read_body(request, self._limits.max_body_bytes, self._limits.body_timeout_s)
         data = parse_json(body)
         said, detach = confirm_from_json(data), detach_from_json(data)
-        principal, wanted = self._gate.admit(request.scope), request.path_params["id"]
-        kept = self._kept(wanted, principal)
-        if kept.principal != principal.name:  # no admin gives consent for others
-            raise _unknown(wanted)
+        kept = self._own(request)
+        if kept.is_about_to_ask((*said[1], *said[2])):
+            if not await self._ask.attend(kept, request.receive):
+                return error_answer(STOPPING, 503)
+            kept = self._own(request)
+        principal = self._gate.admit(request.scope)
         asked = replace(follow_up(kept, *said), principal=principal)
         digest = hashlib.sha256(kept.ask_id.encode() + body).digest()
         return await self._ask.answer(Asked(asked, form, detach, key, digest), request.receive)
+
+    def _own(self, request: Request) -> KeptAsk:
+        """The ask that its maker is on about; no admin gives consent for others."""
+        principal, wanted = self._gate.admit(request.scope), request.path_params["id"]
+        kept = self._kept(wanted, principal)
+        if kept.principal != principal.name:
+            raise _unknown(wanted)
+        return kept
 
     def _show(self, wanted: str, principal: Principal) -> Response:
         if running := self._running(wanted, principal):
@@ -164,12 +179,11 @@ def _reason(request: Request, otherwise: str) -> str:
     return checked_reason(request.query_params.get("reason", otherwise))
 
 
-def _sequence(text: str) -> int:
+def _sequence(where: str, text: str) -> int:
     if text.isascii() and text.isdigit() and len(text) <= _LONGEST_NUMBER:
         return int(text)
     raise RequestError(
-        f"the query parameter 'after' is {text[:40]!r}; give the seq of the last event that was seen,"
-        " or 0 for all"
+        f"{where} is {text[:40]!r}; give the seq of the last event that was seen, or 0 for all"
     )
 
 

@@ -137,7 +137,16 @@ _ONE_ASK: Final = {
 }
 _FOLLOW: Final = {
     "summary": "The events of an ask that is kept: those that were, then those that come",
-    "parameters": [_ASK_ID, query("after", WHOLE, "seq of the last event that was seen; 0: none")],
+    "parameters": [
+        _ASK_ID,
+        query("after", WHOLE, "seq of the last event that was seen; 0: none"),
+        {
+            "name": "Last-Event-ID",
+            "in": "header",
+            "schema": {"type": "string", "pattern": "^[0-9]{0,15}$"},
+            "description": "The same, from clients that come back by themselves; the later one counts",
+        },
+    ],
     "responses": {
         "200": {"description": "One event per frame, the result last", "content": _EVENTS},
         "400": error("The query is wrong"),

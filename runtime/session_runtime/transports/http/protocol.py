@@ -40,9 +40,9 @@ class ConnectionBounds:
 
     ``head_s`` is the time in seconds until the head of a request has come, from the moment of the
     connection or the end of the answer before; ``body_s`` that until the rest of a request has come which
-    was answered before its end; ``write_s`` how long nobody need read what is sent,
-    and ``keep_s`` how long a connection is kept for another request. ``for_probes`` more connections are taken, which are answered ``PROBED``
-    alone.
+    was answered before its end; ``write_s`` how long nobody need read what is sent, and ``keep_s`` how long
+    a connection is kept for another request. ``for_probes`` more connections are taken, which are answered
+    ``PROBED`` alone.
     """
 
     most: Callable[[], int] = _a_thousand
