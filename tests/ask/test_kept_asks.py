@@ -176,7 +176,9 @@ async def test_an_ask_whose_result_made_room_is_not_run_again_by_its_key() -> No
     last = await ended(kept, "two")
     for digest, code in ((b"", "request.gone"), (b"other", "request.key_reused")):
         with pytest.raises(RequestError, match=gone.ask_id) as refused:
-            await kept.start(AskRequest("one", principal=Principal("bot")), key="one", digest=digest)
+            await kept.start(
+                AskRequest("one", principal=Principal("bot")), key="one", digest=digest
+            )
         assert refused.value.code == code
     assert ask.ran == [gone.ask_id, last.ask_id]
     told = kept.gone(gone.ask_id)
