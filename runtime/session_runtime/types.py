@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Final, Literal
 
 from session_runtime.direct import Called, DirectCall
+from session_runtime.limits import UNLIMITED, Limits
 
 JsonObject = Mapping[str, Any]
 NOTHING: JsonObject = MappingProxyType({})
@@ -45,7 +46,7 @@ class Principal:
     ``identity`` is what it is by itself, and with that the most it may do, whomever it acts for; None
     sets no such bound. A bounded one acts for the users that ``act_for`` contains. ``admin`` is for what
     concerns the daemon instead of an ask. ``max_concurrent_asks`` is how many of its asks may run at once,
-    None for what the configuration says of everybody.
+    None for what the configuration says of everybody; ``limits`` are further bounds of its asks.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Principal:
     act_for: Container[str] = ()
     admin: bool = False
     max_concurrent_asks: int | None = None
+    limits: Limits = UNLIMITED
 
 
 LOCAL: Final = Principal("local", admin=True)

@@ -23,12 +23,20 @@ EXAMPLES = {
 MQTT = {
     f"mqtt.{name}" for name in ("ca_file", "cert_file", "key_file", "username", "password", "id")
 }
+LIMITS = {
+    f"limits.{name}"
+    for name in (
+        *("asks_per_minute", "tokens_per_day", "user_asks_per_minute", "user_tokens_per_day"),
+        "user_max_concurrent_asks",
+    )
+}
 UNSET = {
     "ask.default_model",
     "ask.prompt_file",
     "audit.path",
     "runtime.max_concurrent_asks_per_principal",
     "trace.path",
+    *LIMITS,
     *MQTT,
 }
 
@@ -71,6 +79,8 @@ def test_only_logging_doors_and_limits_of_the_daemon_act_at_once() -> None:
         "runtime.max_concurrent_asks",
         "runtime.max_concurrent_asks_per_principal",
         "runtime.max_waiting_asks",
+        "runtime.max_waiting_asks_in_all",
+        *LIMITS,
         "runtime.drain_timeout_s",
     }
 

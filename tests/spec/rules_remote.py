@@ -177,9 +177,10 @@ DOORS: tuple[Requirement, ...] = (
         "Notes belong to principal and user together: nobody else finds, counts or deletes them. "
         "A caller that states no user is an owner apart from every name.",
     ),
-    deferred(
+    met(
         "NET-2d",
-        "Budgets belong to principal and user together.",
+        "Budgets and rates belong to principal and user together: what one user takes is counted for "
+        "nobody else's user of the same name.",
     ),
     met(
         "NET-3",
@@ -194,17 +195,23 @@ DOORS: tuple[Requirement, ...] = (
     ),
     met(
         "NET-5a",
-        "Bodies and headers are limited, and what is over capacity or comes while the daemon stops is "
-        "answered by 503 with Retry-After.",
+        "Bodies and headers are limited in size, number and time, and so are connections and how slowly an "
+        "answer may be read. What is over capacity or comes while the daemon stops is answered by 503 with "
+        "Retry-After.",
     ),
     met(
         "NET-5b",
         "Asks of a principal that has as many as it may wait for their turn, in a queue that no one user can "
-        "fill; beyond that they are answered by 429 with Retry-After.",
+        "fill; beyond that they are answered by 429 with Retry-After. The queues of all principals are "
+        "bounded together, so that none can fill them, which is answered by 503. An ask that waits obeys its "
+        "deadline, and its place is free as soon as its client is gone.",
     ),
-    deferred(
+    met(
         "NET-5c",
-        "Rates and tokens of a principal are limited, with 429 and Retry-After.",
+        "How often a principal and each of its users may ask, for how many tokens a day, and how many asks "
+        "of a user run at once is limited, at every door alike and by each replica for itself. An edit acts "
+        "on the next ask. What is refused is answered by 429 with a Retry-After after which there is room, "
+        "and counted; a bounded number of users is remembered.",
     ),
     met(
         "NET-6a",

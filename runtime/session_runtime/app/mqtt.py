@@ -67,7 +67,8 @@ class RuntimeDoor:
         settings = self._runtime.generation.settings
         principals = max(1, len(settings.mqtt.signers))
         bounds = settings.runtime
-        return bounds.max_concurrent_asks + principals * bounds.max_waiting_asks
+        waiting = min(principals * bounds.max_waiting_asks, bounds.max_waiting_asks_in_all)
+        return bounds.max_concurrent_asks + waiting
 
 
 def open_mqtt(runtime: Runtime) -> MqttServing:

@@ -15,7 +15,7 @@ from session_runtime import __version__
 from session_runtime.app.approvals import ToolApproval
 from session_runtime.app.brake import ToolBrake
 from session_runtime.app.editor import ConfigEditor
-from session_runtime.app.metrics import metrics
+from session_runtime.app.metrics import metrics, of_waiting
 from session_runtime.app.presence import presence_of
 from session_runtime.app.reader import ConfigReader
 from session_runtime.app.recorded import of_audit
@@ -237,7 +237,12 @@ class Runtime:
             self._builder.generations, self.live, self.asks, ready, self._registry.lookups.counts()
         )
         recorded, approvals = of_audit(self._audit), self.approval.metrics()
-        doors = (self.callers.metrics(), self.mqtt.metrics(), self.callbacks.metrics())
+        doors = (
+            of_waiting(self._service),
+            self.callers.metrics(),
+            self.mqtt.metrics(),
+            self.callbacks.metrics(),
+        )
         return exposition(itertools.chain(families, recorded, approvals, *doors))
 
     @property

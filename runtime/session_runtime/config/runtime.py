@@ -65,6 +65,13 @@ class RuntimeSettings(Section):
         acts="now",
         network=True,
     )
+    max_waiting_asks_in_all: Whole = key(
+        512,
+        "Asks of all principals together that may wait for their turn; further ones are refused as busy,"
+        " and for one principal as soon as it has as many waiting as there is room left for.",
+        acts="now",
+        network=True,
+    )
     ask_timeout_s: Seconds = key(300.0, "The longest an ask may take, in seconds.", network=True)
     drain_timeout_s: Seconds = key(
         30.0,

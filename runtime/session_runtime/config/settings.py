@@ -16,6 +16,7 @@ from session_runtime.config.files import FilesSettings
 from session_runtime.config.fleet import FleetSettings
 from session_runtime.config.handlers import HandlersSettings
 from session_runtime.config.http import HttpSettings
+from session_runtime.config.limits import LimitsSettings
 from session_runtime.config.mcp import McpSettings
 from session_runtime.config.models import ModelProfile
 from session_runtime.config.mqtt import MqttSettings
@@ -57,6 +58,7 @@ class Settings(BaseSettings):
     )
 
     runtime: RuntimeSettings = Field(default_factory=RuntimeSettings)
+    limits: LimitsSettings = Field(default_factory=LimitsSettings)
     log: LogSettings = Field(default_factory=LogSettings)
     ask: AskSettings = Field(default_factory=AskSettings)
     models: Table[ModelProfile] = table("Profiles, each under a name of your choice.")

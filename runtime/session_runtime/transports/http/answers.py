@@ -19,7 +19,9 @@ STOPPING: Final = ErrorInfo(
 )
 
 _STATUS: Final[Mapping[str, int]] = {
+    "busy.budget": 429,
     "busy.queue": 429,
+    "busy.rate": 429,
     "auth.missing": 401,
     "auth.unknown": 401,
     "auth.act_for": 403,
@@ -40,6 +42,7 @@ _STATUS: Final[Mapping[str, int]] = {
     "request.origin": 403,
     "request.not_found": 404,
     "request.unknown_ask": 404,
+    "request.gone": 410,
     "request.key_reused": 422,
     "request.not_kept": 409,
     "request.nothing_to_confirm": 409,

@@ -82,7 +82,7 @@ class AskEndpoint:
     def follow(self, kept: KeptAsk, after: int = 0, *, refuses: bool = False) -> EventStream:
         """The events of an ask that is kept; a client that leaves does not disturb it."""
         source = Follower(kept.log, after)
-        form = AskForm(refuses=refuses)
+        form = AskForm(refuses=refuses, resumable=True)
         ping_s = self._limits.ping_s
         return EventStream(source, kept.finished, self._stop, ping_s, form, kept.ask_id)
 
@@ -112,12 +112,21 @@ class AskEndpoint:
     async def _wait(
         self, asked: Asked, work: Callable[[], Coroutine[Any, Any, AskResult]], receive: Receive
     ) -> Response:
+        result = await self._attended(work, receive)
+        return error_answer(STOPPING, 503) if result is None else asked.answered(result)
+
+    async def attend(self, kept: KeptAsk, receive: Receive) -> bool:
+        """Wait for the end of an ask as long as its client does; tells whether it came."""
+        return await self._attended(kept.finished, receive) is not None
+
+    async def _attended(
+        self, work: Callable[[], Coroutine[Any, Any, AskResult]], receive: Receive
+    ) -> AskResult | None:
+        """Work as long as the client waits and the daemon does not stop."""
         asking = asyncio.create_task(work(), name="http ask")
         async with attached(asking, receive, self._stop):
             await asyncio.wait([asking])
-        if asking.cancelled():
-            return error_answer(STOPPING, 503)
-        return asked.answered(asking.result())
+        return None if asking.cancelled() else asking.result()
 
 
 def key_of(request: Request) -> str | None:

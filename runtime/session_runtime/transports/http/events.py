@@ -115,14 +115,15 @@ class EventStream:
 
 
 class AskForm:
-    """One frame per event, named by its type (INT-3).
+    """One frame per event, named by its type (INT-3); numbered where a reader may come back for the rest.
 
     If ``refuses`` is set, an ask that is refused before it began is answered with the status of the
     refusal instead of a stream.
     """
 
-    def __init__(self, *, refuses: bool = True) -> None:
+    def __init__(self, *, refuses: bool = True, resumable: bool = False) -> None:
         self._refuses = refuses
+        self._resumable = resumable
 
     def instead_of(self, item: Item) -> Response | None:
         """Answer an ask that was refused before it began."""
@@ -135,7 +136,8 @@ class AskForm:
         if item == "ping":
             return PING
         data = to_bytes(event_to_json(item.event, item.lost))
-        return b"event: %s\ndata: %s\n\n" % (item.event.type.encode(), data)
+        number = b"id: %d\n" % item.event.seq if self._resumable else b""
+        return b"%sevent: %s\ndata: %s\n\n" % (number, item.event.type.encode(), data)
 
     def stopped(self) -> Response | None:
         """Answer for an ask of which there was nothing."""

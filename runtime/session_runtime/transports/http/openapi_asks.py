@@ -84,6 +84,7 @@ KEY: Final = {
     "description": "The same request with the same key is the same ask, not another one",
 }
 _EVENTS: Final = {"text/event-stream": {"schema": TEXT}}
+_GONE: Final = error("The ask ran, and its result had to make room; nothing was run again")
 _ANSWERS: Final = {
     "200": {
         "description": "How the ask ended; as a stream, one event per frame, the result last",
@@ -95,10 +96,11 @@ _ANSWERS: Final = {
     "406": error("Neither form of answer is accepted"),
     "408": error("The body did not arrive in time"),
     "409": error("A token under confirmations or declined is unknown, expired or used"),
+    "410": _GONE,
     "413": error("The body is too large"),
     "415": error("The body is not declared as JSON"),
     "422": error("The key was sent before with another request"),
-    "429": error("Too many asks of the principal, or of the user, wait for their turn"),
+    "429": error("Too many asks of the principal or user wait, or a rate or budget is used up"),
     "503": error("At capacity or stopping; Retry-After says when to try again"),
 }
 _UNKNOWN: Final = error("There is no such ask, or none of the caller's")
@@ -130,15 +132,26 @@ _ONE_ASK: Final = {
     "responses": {
         "200": answer("It", {"oneOf": [ref("RunningAsk"), ref("EndedAsk")]}),
         "404": _UNKNOWN,
+        "410": _GONE,
     },
 }
 _FOLLOW: Final = {
     "summary": "The events of an ask that is kept: those that were, then those that come",
-    "parameters": [_ASK_ID, query("after", WHOLE, "seq of the last event that was seen; 0: none")],
+    "parameters": [
+        _ASK_ID,
+        query("after", WHOLE, "seq of the last event that was seen; 0: none"),
+        {
+            "name": "Last-Event-ID",
+            "in": "header",
+            "schema": {"type": "string", "pattern": "^[0-9]{0,15}$"},
+            "description": "The same, from clients that come back by themselves; the later one counts",
+        },
+    ],
     "responses": {
         "200": {"description": "One event per frame, the result last", "content": _EVENTS},
         "400": error("The query is wrong"),
         "404": _UNKNOWN,
+        "410": _GONE,
         "409": error("The ask belongs to the connection that asked: nothing of it is kept"),
     },
 }
@@ -155,6 +168,7 @@ _CANCEL: Final = {
         ),
         "400": error("The query is wrong"),
         "404": _UNKNOWN,
+        "410": _GONE,
     },
 }
 
