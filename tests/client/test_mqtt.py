@@ -47,6 +47,8 @@ class Broker:
     async def _next(self) -> Received | None:
         if self.inbox.empty():
             self.idle.set()
+        for _ in range(5):  # as from a socket
+            await asyncio.sleep(0)
         return await self.inbox.get()
 
     async def publish(self, message: Sent) -> None:
@@ -186,6 +188,20 @@ async def test_after_a_lost_connection_it_waits_for_the_replica_that_has_begun()
         answer = await task
     assert (again.topic, again.properties["attempt"]) == (f"{ASK}/r1", "2")
     assert not answer.may_have_run_twice
+
+
+@pytest.mark.requirement("NET-6b")
+async def test_a_silence_while_there_is_no_connection_says_nothing_of_the_replica() -> None:
+    broker = Broker()
+    async with asking(broker, silence_s=0.05):
+        broker.tell("r1", "online", retained=True)
+        broker.say(await broker.got(1), "alive", {})
+        broker.inbox.put_nowait(None)  # the next connection is made after a longer time than that
+        broker.tell("r1", "online", retained=True)
+        while broker.connections < 2:
+            await broker.got(len(broker.sent) + 1)
+        await broker.got(len(broker.sent) + 1)
+    assert {each.topic for each in broker.sent[1:]} == {f"{ASK}/r1"}
 
 
 @pytest.mark.requirement("NET-6b")

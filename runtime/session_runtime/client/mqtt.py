@@ -167,19 +167,19 @@ class MqttClient:
             del self._pending[correlation]
 
     async def _ask(self, request: "_Request", pending: Pending) -> MqttAnswer:
-        silent = False
+        silent: int | None = None
         while True:
             await self._up.wait()
             line, number = self._line, self._number
             if line is None:
                 continue
-            topic = self._where(pending, silent=silent)
-            pending.again = silent = False
+            topic = self._where(pending, silent=silent == number)
+            pending.again, silent = False, None
             if topic is not None and not await self._sent(line, topic, request, pending):
                 continue
             last = await pending.outcome(self._silence_s)
             if last is None:
-                silent = not pending.again and number == self._number
+                silent = None if pending.again else number
             elif not isinstance(last.outcome, Fault):
                 return _answer(last.outcome, last)
             elif not request.signature_expired(last.outcome):
