@@ -29,21 +29,32 @@ class Broker:
     inbox: asyncio.Queue[Received | None] = field(default_factory=asyncio.Queue)
     topics: Sequence[str] = ()
     refusal: NotTakenError | None = None
+    refuses: str = ASK
+    connections: int = 0
+    idle: asyncio.Event = field(default_factory=asyncio.Event)
 
     @asynccontextmanager
     async def __call__(self, topics: Sequence[str]) -> AsyncIterator["Broker"]:
         self.topics = topics
+        self.connections += 1
         yield self
 
     async def messages(self) -> AsyncIterator[Received]:
-        while (message := await self.inbox.get()) is not None:
+        while (message := await self._next()) is not None:
             yield message
         raise LineError("cut")
+
+    async def _next(self) -> Received | None:
+        if self.inbox.empty():
+            self.idle.set()
+        for _ in range(5):  # as from a socket
+            await asyncio.sleep(0)
+        return await self.inbox.get()
 
     async def publish(self, message: Sent) -> None:
         self.sent.append(message)
         self.changed.set()
-        if self.refusal is not None:
+        if self.refusal is not None and message.topic == self.refuses:
             raise self.refusal
 
     async def got(self, number: int) -> Sent:
@@ -53,6 +64,15 @@ class Broker:
                 self.changed.clear()
                 await self.changed.wait()
         return self.sent[number - 1]
+
+    async def read(self) -> None:
+        """Wait until what was said is read, and done what follows."""
+        async with asyncio.timeout(30):
+            while not self.inbox.empty():
+                self.idle.clear()
+                await self.idle.wait()
+        for _ in range(20):
+            await asyncio.sleep(0)
 
     def say(self, to: Sent, kind: str, data: object, **about: str) -> None:
         properties = {"type": kind, "replica": "r1", **about}
@@ -103,6 +123,7 @@ async def test_events_are_handed_on_before_the_answer() -> None:
     events: list[Mapping[str, Any]] = []
     async with asking(broker, on_event=events.append) as task:
         sent = await broker.got(1)
+        broker.say(sent, "alive", {})
         broker.say(sent, "ask.started", {"type": "ask.started"})
         broker.say(sent, "result", RESULT)
         await task
@@ -154,17 +175,59 @@ async def test_what_a_replica_has_begun_is_sent_again_to_that_one_alone() -> Non
 async def test_after_a_lost_connection_it_waits_for_the_replica_that_has_begun() -> None:
     broker = Broker()
     async with asking(broker) as task:
+        broker.tell("r1", "online", retained=True)
         sent = await broker.got(1)
         broker.say(sent, "alive", {})
         broker.inbox.put_nowait(None)
         broker.tell("r2", "online", retained=True)
-        broker.tell("r1", "online", retained=True)
+        await broker.read()
+        assert (broker.connections, len(broker.sent)) == (2, 1)
+        broker.tell("r1", "online")
         again = await broker.got(2)
         broker.say(again, "result", RESULT, kept="yes", attempt="2")
         answer = await task
-    assert [each.topic for each in broker.sent] == [ASK, f"{ASK}/r1"]
-    assert again.properties["attempt"] == "2"
+    assert (again.topic, again.properties["attempt"]) == (f"{ASK}/r1", "2")
     assert not answer.may_have_run_twice
+
+
+@pytest.mark.requirement("NET-6b")
+async def test_a_silence_while_there_is_no_connection_says_nothing_of_the_replica() -> None:
+    broker = Broker()
+    async with asking(broker, silence_s=0.05):
+        broker.tell("r1", "online", retained=True)
+        broker.say(await broker.got(1), "alive", {})
+        broker.inbox.put_nowait(None)  # the next connection is made after a longer time than that
+        broker.tell("r1", "online", retained=True)
+        while broker.connections < 2:
+            await broker.got(len(broker.sent) + 1)
+        await broker.got(len(broker.sent) + 1)
+    assert {each.topic for each in broker.sent[1:]} == {f"{ASK}/r1"}
+
+
+@pytest.mark.requirement("NET-6b")
+async def test_what_its_replica_refuses_after_all_goes_to_any_replica() -> None:
+    broker = Broker()
+    async with asking(broker) as task:
+        broker.tell("r1", "online", retained=True)
+        sent = await broker.got(1)
+        broker.say(sent, "alive", {})
+        broker.say(sent, "error", {"error": BUSY})
+        again = await broker.got(2)
+        broker.say(again, "result", RESULT, attempt="2")
+        await task
+    assert again.topic == ASK
+
+
+async def test_a_broker_that_lets_nobody_write_to_one_replica_costs_no_answer() -> None:
+    broker = Broker(refusal=NotTakenError("no"), refuses=f"{ASK}/r1")
+    async with asking(broker) as task:
+        sent = await broker.got(1)
+        broker.say(sent, "alive", {})
+        broker.inbox.put_nowait(None)
+        broker.tell("r1", "online", retained=True)
+        await broker.got(2)
+        broker.say(sent, "result", RESULT)
+        assert (await task).text == "12"
 
 
 @pytest.mark.requirement("NET-6b")
@@ -189,8 +252,7 @@ async def test_a_refusal_of_what_was_sent_before_is_no_answer_to_what_was_sent_a
         broker.inbox.put_nowait(None)
         await broker.got(2)
         broker.say(sent, "error", {"error": refusal})
-        for _ in range(20):  # until it was read and passed over
-            await asyncio.sleep(0)
+        await broker.read()
         broker.say(sent, "result", RESULT)
         assert (await task).text == "12"
 

@@ -119,6 +119,7 @@ class MqttClient:
         self._pending: dict[bytes, Pending] = {}
         self._states: dict[str, str] = {}
         self._line: Line | None = None
+        self._number = 0
         self._up = asyncio.Event()
         self._keeping: asyncio.Task[None] | None = None
 
@@ -166,19 +167,19 @@ class MqttClient:
             del self._pending[correlation]
 
     async def _ask(self, request: "_Request", pending: Pending) -> MqttAnswer:
-        silent = False
+        silent: int | None = None
         while True:
             await self._up.wait()
-            line = self._line
+            line, number = self._line, self._number
             if line is None:
                 continue
-            topic = self._where(pending, silent=silent)
-            pending.again = silent = False
+            topic = self._where(pending, silent=silent == number)
+            pending.again, silent = False, None
             if topic is not None and not await self._sent(line, topic, request, pending):
                 continue
             last = await pending.outcome(self._silence_s)
             if last is None:
-                silent = not pending.again and line is self._line
+                silent = None if pending.again else number
             elif not isinstance(last.outcome, Fault):
                 return _answer(last.outcome, last)
             elif not request.signature_expired(last.outcome):
@@ -202,7 +203,7 @@ class MqttClient:
         return replica_topic(self._prefix, pending.replica) if may_be_lost else None
 
     async def _sent(self, line: Line, topic: str, request: "_Request", pending: Pending) -> bool:
-        pending.sending(line)
+        pending.sending(self._number)
         about = {EVENTS: STARTED if pending.on_event is None else "all"}
         if pending.attempt > 1:
             about[ATTEMPT] = str(pending.attempt)
@@ -239,6 +240,7 @@ class MqttClient:
 
     async def _read(self, line: Line) -> None:
         self._line = line
+        self._number += 1
         self._states.clear()
         self._up.set()
         for pending in self._pending.values():
@@ -262,7 +264,7 @@ class MqttClient:
             return
         self._states[replica] = state
         for pending in self._pending.values():
-            lost = state == _OFFLINE or pending.line is not self._line
+            lost = state == _OFFLINE or pending.number != self._number
             if pending.replica == replica and lost:
                 pending.send_again()
 

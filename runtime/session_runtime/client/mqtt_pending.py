@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from session_runtime.client.mqtt_line import Line, Received
+from session_runtime.client.mqtt_line import Received
 from session_runtime.errors import RequestError
 from session_runtime.wire import parse_json
 from session_runtime.wire.mqtt import (
@@ -53,24 +53,25 @@ class LastWord:
 
 @dataclass(slots=True)
 class Pending:
-    """An ask that waits. ``replica`` has begun it, as far as is known, and it was last sent by ``line``.
+    """An ask that waits.
 
+    ``replica`` has begun it, as far as is known; ``number`` is that of the connection it was last sent by.
     ``changed`` is set with each message, and when it may have to be sent again.
     """
 
     on_event: OnEvent | None
     attempt: int = 0
-    line: Line | None = None
+    number: int = 0
     replica: str | None = None
     again: bool = False
     final: LastWord | None = None
     fault: Exception | None = None
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def sending(self, line: Line) -> None:
-        """It is sent now, by this connection."""
+    def sending(self, number: int) -> None:
+        """It is sent now, by the connection of that number."""
         self.attempt = min(self.attempt + 1, MOST_ATTEMPTS)
-        self.line = line
+        self.number = number
         self.again = False
 
     def send_again(self) -> None:

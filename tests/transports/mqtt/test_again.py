@@ -192,8 +192,18 @@ def test_asks_are_forgotten_after_their_time_unless_they_still_run() -> None:
     assert ended is not None
     window.finish(ended, Answer("result", b"{}", 1))
     ended.settle()
-    window.finish(ended, Answer("error", b"{}", 1))  # which is kept instead
     now[0] = 601.0
     assert window.find(("p", "t", b"1")) is None
     assert window.find(("p", "t", b"2")) is running
     assert len(window) == 1
+
+
+def test_an_answer_that_is_kept_instead_of_another_takes_only_its_own_room() -> None:
+    window = MemoryWindow(600, lambda: 0.0, most=9, most_bytes=100)
+    first, second = (window.begin(("p", "t", each), b"d") for each in (b"1", b"2"))
+    assert first is not None
+    assert second is not None
+    for size in (60, 10):
+        window.finish(first, Answer("result", b"x" * size, 1))
+    window.finish(second, Answer("result", b"x" * 60, 1))
+    assert first.answer == Answer("result", b"x" * 10, 1)

@@ -112,8 +112,10 @@ async def test_a_broker_that_goes_and_comes_is_subscribed_to_again_and_told_agai
 @pytest.mark.requirement("NET-6d")
 async def test_what_cannot_be_read_is_forgotten_with_its_session_instead_of_coming_again() -> None:
     async with served(StubDoor()) as door:
+        await door.broker.until(lambda: len(door.broker.statuses) == 1)
         door.link.unreadable = True
         await door.reconnected()
+        await door.broker.until(lambda: len(door.broker.statuses) == 2)
         await door.reconnected()
     assert [link.terms.clean for link in door.broker.links] == [False, True, False]
 
