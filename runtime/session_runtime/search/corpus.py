@@ -4,13 +4,13 @@ Which of it an ask may see is decided in ``view``.
 """
 
 import re
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from session_runtime.normal_form import normal
 from session_runtime.registry.names import WireNames
 from session_runtime.registry.spec import ToolSpec
 from session_runtime.search.directory import Entry
@@ -29,7 +29,7 @@ _SEGMENT_ENDS = re.compile(r"[./:]|__")
 
 def fold(text: str) -> str:
     """The form in which spellings are compared when case does not matter."""
-    return (text if text.isascii() else unicodedata.normalize("NFKC", text)).casefold()
+    return normal("NFKC", text).casefold()
 
 
 def compact(text: str) -> str:

@@ -6,13 +6,14 @@ much is decided in ``fields`` and ``rank``.
 """
 
 import re
-import unicodedata
 import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import chain, pairwise
 
 from Stemmer import Stemmer
+
+from session_runtime.normal_form import normal
 
 _CJK = (
     "\u3005\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
@@ -58,7 +59,7 @@ def normalise(text: str) -> str:
     if text.isascii():
         return text
     valid = text.encode("utf-8", "replace").decode("utf-8")
-    return unicodedata.normalize("NFKC", valid)
+    return normal("NFKC", valid)
 
 
 def runs(text: str) -> list[str]:
