@@ -20,12 +20,21 @@ _few_marks = st.lists(
     ).map("".join),
     max_size=40,
 ).map("".join)
-_HARD = ("\u0301\u0316", "\u0f73", "\uff9e\u0301\u0316", "\u0344\u0316", "\u1100\u1161\u11a8", "\ufdfa")
+_HARD = (
+    "\u0301\u0316",
+    "\u0f73",
+    "\uff9e\u0301\u0316",
+    "\u0344\u0316",
+    "\u1100\u1161\u11a8",
+    "\ufdfa",
+)
 
 
 @pytest.mark.parametrize("form", ["NFC", "NFKC"])
 @given(st.one_of(_few_marks, st.text()), st.integers(1, 12))
-def test_a_long_text_has_the_form_that_the_standard_gives_it(form: str, text: str, times: int) -> None:
+def test_a_long_text_has_the_form_that_the_standard_gives_it(
+    form: str, text: str, times: int
+) -> None:
     long = text * times
     assert normal(form, long) == unicodedata.normalize(form, long)  # type: ignore[arg-type]
 

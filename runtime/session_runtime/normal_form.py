@@ -44,5 +44,7 @@ def begins(char: str) -> bool:
     if char.isascii():
         return True
     first = unicodedata.normalize("NFKD", char)[0]
-    joins = "\u1160" <= first <= "\u11ff" or "\ud7b0" <= first <= "\ud7ff"  # vowels and ends of Hangul
+    joins = (
+        "\u1160" <= first <= "\u11ff" or "\ud7b0" <= first <= "\ud7ff"
+    )  # vowels and ends of Hangul
     return not joins and unicodedata.category(first)[0] != "M"

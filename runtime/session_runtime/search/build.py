@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence, Set
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -15,6 +15,7 @@ from session_runtime.registry.spec import ToolSpec
 from session_runtime.search.corpus import (
     DOC_SHIFT,
     FIELD_SHIFT,
+    LONGEST_SPELLING,
     TERM_SHIFT,
     Corpus,
     Document,
@@ -273,6 +274,7 @@ def _name_tables(
         entries=entries,
         name_rank=_ranks(names),
         listing=tuple(sorted(range(len(names)), key=lambda at: _listing_key(names[at]))),
+        longest=LONGEST_SPELLING * max(map(len, chain(names, folded, other, compact)), default=0),
     )
 
 

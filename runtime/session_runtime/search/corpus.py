@@ -23,6 +23,9 @@ TERM_SHIFT, DOC_SHIFT, FIELD_SHIFT = 36, 12, 8
 
 Positions = tuple[int, ...]
 NONE: Positions = ()
+LONGEST_SPELLING = 8
+"""How many times as long as its name the spelling of a tool may be: apart (``é``) or escaped (``&amp;``)."""
+
 _NOT_COMPACT = re.compile(r"[\W_]+")
 _SEGMENT_ENDS = re.compile(r"[./:]|__")
 
@@ -72,7 +75,7 @@ class NameTables:
 
     Tools by the spellings that name them: case-folded, wire name or alias, compact form. ``entries`` are
     the lines of the directory and ``listing`` the positions in its order, ``name_rank`` orders tools by
-    name.
+    name. A text of more than ``longest`` characters spells no tool.
     """
 
     names: tuple[str, ...]
@@ -84,6 +87,7 @@ class NameTables:
     entries: tuple[Entry, ...]
     name_rank: npt.NDArray[np.int64]
     listing: Positions
+    longest: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,21 +2,25 @@
 
 import html
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import NamedTuple
 
 from session_runtime.search.terms import is_camel, is_cjk, normalise, runs
 
-MAX_QUERY_CHARS = 4_000
-"""Keywords beyond these are not looked at; names are read to the end."""
+MAX_QUERY_CHARS, MAX_NAMES_CHARS = 4_000, 100_000
+"""Keywords, and names, beyond these are not looked at."""
+
+MAX_NAMES = 400
+"""So many names of a list are looked up; that there are more is told as truncated."""
 
 MAX_SENTENCES = 20
 
 _SELECT = re.compile(r"select\s*[:：]", re.IGNORECASE)
 _BETWEEN_NAMES = re.compile(r"[,，、；\r\n]")
 _BETWEEN_WORDS = re.compile(r"[\s,，、;；]+")
+_LIKE_A_NAME = re.compile(r"\w[._:/-]+\w")
 _AROUND_NAMES = " \t\r\n\v\f\u3000'\"`“”‘’«»「」『』()[]{}<>（）【】"
 _AFTER_NAMES = ".。…"
 _BRACKETS = (("(", ")"), ("[", "]"), ("{", "}"), ("<", ">"), ("（", "）"), ("【", "】"))
@@ -46,10 +50,14 @@ class Empty:
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """Tools asked for by name, in order, in the caller's spelling; ``whole`` is all after the colon."""
+    """Tools asked for by name, in order, in the caller's spelling; ``whole`` is all after the colon.
+
+    ``truncated`` says that there are more names than are looked up.
+    """
 
     whole: str
     names: tuple[str, ...]
+    truncated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +68,21 @@ class Keywords:
     words: tuple[Word, ...]
     sentences: tuple[tuple[Word, ...], ...] = field(default=(), compare=False)
 
-    def names(self) -> Iterator[str]:
+    @property
+    def listed(self) -> bool:
+        """Whether something else than blanks parts its pieces, as in a list of names."""
+        return _BETWEEN_NAMES.search(self.text, 0, MAX_QUERY_CHARS) is not None
+
+    @property
+    def compound(self) -> bool:
+        """Whether a word of it is put together from several, as names are."""
+        if any(word.compound for word in self.words):
+            return True
+        return _LIKE_A_NAME.search(self.text, 0, MAX_QUERY_CHARS) is not None
+
+    def names(self) -> Select:
         """The pieces between blanks and commas, which may be names."""
-        return _names(_BETWEEN_WORDS, self.text)
+        return _select(self.text, _BETWEEN_WORDS)
 
 
 Query = Empty | Select | Keywords
@@ -70,9 +90,10 @@ Query = Empty | Select | Keywords
 
 def parse(query: str) -> Query:
     """Read any text whatever as a query; never raises."""
-    text = _bare(query)
+    text = _bare(query[:MAX_NAMES_CHARS])
     if found := _SELECT.match(text):
-        return _select(text[found.end() :])
+        selected = _select(text[found.end() :], _BETWEEN_NAMES)
+        return selected if selected.names else Empty()
     if not text:
         return Empty()
     return _keywords(text, query)
@@ -84,14 +105,10 @@ def spellings(name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(forms))
 
 
-def _select(text: str) -> Select | Empty:
-    names = tuple(dict.fromkeys(_names(_BETWEEN_NAMES, text)))
-    return Select(_bare(text), names) if names else Empty()
-
-
-def _names(between: re.Pattern[str], text: str) -> Iterator[str]:
-    pieces = map(_bare, between.split(text))
-    return (piece for piece in pieces if piece)
+def _select(text: str, between: re.Pattern[str]) -> Select:
+    pieces = between.split(text, MAX_NAMES)
+    names = dict.fromkeys(filter(None, map(_bare, pieces[:MAX_NAMES])))
+    return Select(_bare(text), tuple(names), len(pieces) > MAX_NAMES)
 
 
 def _bare(text: str) -> str:

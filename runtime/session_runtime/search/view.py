@@ -4,7 +4,7 @@ Which tools are visible is decided by the mask that ``index`` is asked for, what
 ``session``.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import assert_never
@@ -12,11 +12,11 @@ from typing import assert_never
 import numpy as np
 
 from session_runtime.registry.names import MAX_NAME_LENGTH, TOOL_SEARCH
-from session_runtime.search.corpus import NONE, Corpus, Positions, compact, fold
+from session_runtime.search.corpus import LONGEST_SPELLING, NONE, Corpus, Positions, compact, fold
 from session_runtime.search.directory import directory_text
 from session_runtime.search.keywords import KeywordRanker, Ranking
 from session_runtime.search.lru import Lru
-from session_runtime.search.query import Empty, Keywords, Select, parse, spellings
+from session_runtime.search.query import MAX_NAMES, Empty, Keywords, Select, parse, spellings
 from session_runtime.search.rank import Scorer
 from session_runtime.search.spelling import one_letter_apart
 from session_runtime.search.terms import analyse, normalise, runs
@@ -24,13 +24,18 @@ from session_runtime.search.terms import analyse, normalise, runs
 LAYOUTS_KEPT, NEAREST_KEPT = 8, 64
 NEAREST = 3
 NAMED_LAYER = 3.0
+_LONGEST_LOADER = LONGEST_SPELLING * len(TOOL_SEARCH)
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A query that names tools: each spelling with the positions it stands for, none if unknown."""
+    """A query that names tools: each spelling with the positions it stands for, none if unknown.
+
+    ``truncated`` says that it goes on with names that were not looked up.
+    """
 
     items: tuple[tuple[str, Positions], ...]
+    truncated: bool = False
 
     @property
     def positions(self) -> Positions:
@@ -102,6 +107,8 @@ class SearchView:
 
     def resolve(self, name: str) -> Positions:
         """The tools that a name stands for: exact spelling, then any case, then wire name or alias."""
+        if len(name) > self._corpus.tables.longest:
+            return NONE
         for spelling in spellings(name):
             other = self._corpus.tables.other.get(fold(spelling), NONE)
             if found := self.resolve_canonical(spelling) or self._visible_among(other):
@@ -118,8 +125,8 @@ class SearchView:
         match parse(query):
             case Empty() as empty:
                 return empty
-            case Select(whole, names):
-                return self._select(whole, names)
+            case Select() as select:
+                return self._select(select)
             case Keywords() as keywords:
                 return self._named(keywords) or self._rank(keywords)
             case unreachable:
@@ -195,25 +202,29 @@ class SearchView:
             return layer
         return layer + self._keywords.evidence(keywords, self._corpus.tables.positions[name])
 
-    def _select(self, whole: str, names: Sequence[str]) -> Named:
-        if found := self.resolve(whole):
-            return Named(((whole, found),))
+    def _select(self, select: Select) -> Named:
+        if found := self.resolve(select.whole):
+            return Named(((select.whole, found),))
         items: list[tuple[str, Positions]] = []
-        for name in names:
+        for name in select.names:
             found = self.resolve(name)
-            listed = None if found else self._resolve_all(iter(name.split()))
+            listed = None if found else self._resolve_all(dict.fromkeys(name.split()))
             items += listed or [(name, found)]
-        return Named(tuple(items))
+        more = select.truncated or len(items) > MAX_NAMES
+        return Named(tuple(items[:MAX_NAMES]), more)
 
     def _named(self, keywords: Keywords) -> Named | None:
         """The query as one complete name, or as nothing but complete names."""
         text = keywords.text
         if (found := self.resolve(text)) or is_loader(text):
             return Named(((text, found),))
-        listed = self._resolve_all(keywords.names())
-        return Named(tuple(listed)) if listed else None
+        if not keywords.listed and (not keywords.compound or self._formed(text)):
+            return None
+        names = keywords.names()
+        listed = self._resolve_all(names.names)
+        return Named(tuple(listed), names.truncated) if listed else None
 
-    def _resolve_all(self, names: Iterator[str]) -> list[tuple[str, Positions]] | None:
+    def _resolve_all(self, names: Iterable[str]) -> list[tuple[str, Positions]] | None:
         """Several names, if every one of them is known."""
         items: list[tuple[str, Positions]] = []
         for name in names:
@@ -231,9 +242,14 @@ class SearchView:
 
     def _by_form(self, text: str) -> Positions:
         """Tools that a text names in full or in another form (last segment, camelCase, blanks)."""
-        return self.resolve(text) or self._visible_among(
-            self._corpus.tables.compact.get(compact(text), NONE)
-        )
+        return self.resolve(text) or self._formed(text)
+
+    def _formed(self, text: str) -> Positions:
+        """Tools whose name, last segment or alias has the same letters and digits in the same order."""
+        tables = self._corpus.tables
+        if len(text) > tables.longest:
+            return NONE
+        return self._visible_among(tables.compact.get(compact(text), NONE))
 
     def _exactly(self, name: str) -> Positions:
         position = self._corpus.tables.positions.get(name)
@@ -245,7 +261,7 @@ class SearchView:
 
 def is_loader(name: str) -> bool:
     """Whether a name means the search itself."""
-    return TOOL_SEARCH in map(fold, spellings(name))
+    return len(name) <= _LONGEST_LOADER and TOOL_SEARCH in map(fold, spellings(name))
 
 
 def _words_of(name: str) -> set[str]:
