@@ -27,16 +27,19 @@ LONGEST_SPELLING = 8
 """How many times as long as its name the spelling of a tool may be: apart (``é``) or escaped (``&amp;``)."""
 
 _NOT_COMPACT = re.compile(r"[\W_]+")
+_COMPACT = {code: chr(code).lower() if chr(code).isalnum() else None for code in range(128)}
 _SEGMENT_ENDS = re.compile(r"[./:]|__")
 
 
 def fold(text: str) -> str:
     """The form in which spellings are compared when case does not matter."""
-    return normal("NFKC", text).casefold()
+    return text.casefold() if text.isascii() else normal("NFKC", text).casefold()
 
 
 def compact(text: str) -> str:
     """Letters and digits only, case-folded: one form for ``get_user``, ``getUser``, ``Get User``."""
+    if text.isascii():
+        return text.translate(_COMPACT)
     return _NOT_COMPACT.sub("", fold(text))
 
 

@@ -24,16 +24,11 @@ MOST_TERMS_OF_A_DEED = 12
 
 
 class Term(NamedTuple):
-    """What a word finds, how much it counts in this query, and more than it can bring to any tool.
-
-    ``impacts`` and ``covers`` belong to the tools found: what it brings to them, and could at best.
-    """
+    """What a word finds, how much it counts in this query, and more than it can bring to any tool."""
 
     hits: Hits
     weight: float
     best: float
-    impacts: Scores
-    covers: Scores
 
 
 class Spoken(NamedTuple):
@@ -119,17 +114,20 @@ class Evidence:
     def _sums(self, terms: Sequence[Term]) -> tuple[Scores, Scores]:
         """What some terms bring to each tool, and that by how much of them it has."""
         docs = np.concatenate([term.hits.docs for term in terms])
-        impacts = np.concatenate([term.impacts for term in terms])
-        covers = np.concatenate([term.covers for term in terms])
-        scores = np.bincount(docs, impacts, self.scorer.size).astype(np.float64, copy=False)
-        coverage = np.bincount(docs, covers, self.scorer.size) / sum(term.best for term in terms)
-        return scores, scores * np.sqrt(np.minimum(coverage, 1))
+        impacts = np.concatenate([term.hits.impacts for term in terms])
+        found = [len(term.hits.docs) for term in terms]
+        weights, bests = [term.weight for term in terms], [term.best for term in terms]
+        if weights.count(1.0) != len(weights):
+            impacts *= np.repeat(weights, found)
+        scores: Scores = np.bincount(docs, impacts, self.scorer.size)
+        coverage = np.bincount(docs, np.repeat(bests, found), self.scorer.size)
+        coverage /= sum(bests)
+        return scores, scores * np.sqrt(np.minimum(coverage, 1, out=coverage), out=coverage)
 
 
 def weighted(hits: Hits, weight: float) -> Term:
     """What a word finds, as a term that counts so much."""
-    best = hits.best * weight
-    return Term(hits, weight, best, hits.impacts * weight, np.full(len(hits.docs), best))
+    return Term(hits, weight, hits.best * weight)
 
 
 def collect(

@@ -5,6 +5,7 @@ How much one word brings to one tool is decided in ``rank``, what all bring toge
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,7 @@ from session_runtime.search.impacts import Docs, Scores
 from session_runtime.search.lru import Lru
 from session_runtime.search.query import Keywords, Word
 from session_runtime.search.rank import Hits, Scorer
-from session_runtime.search.terms import LIGHT_WORDS, STOP_WORDS, analyse, is_cjk, runs
+from session_runtime.search.terms import LIGHT_WORDS, STOP_WORDS, analyse, is_cjk, is_plain, runs
 
 EXACT_LAYER, NAME_LAYER = 2, 1
 WORDS_KEPT = 1_024
@@ -29,9 +30,12 @@ KEYWORD_LIST = range(4, 11)
 """So many known words and no filler are a list of keywords, of which a tool must meet half."""
 
 
+_NO_DOCS: Docs = np.empty(0, np.int64)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranking:
-    """A score for every position, 0 where nothing matches.
+    """A score for every position, 0 where nothing matches and never less.
 
     The whole part of a score is the layer (2: the query is a form of the name, 1: the name holds
     every word), the fraction is the share of what a tool could score at best.
@@ -43,20 +47,20 @@ class Ranking:
     @property
     def count(self) -> int:
         """How many tools match."""
-        return int(np.count_nonzero(self.scores > 0))
+        return int(np.count_nonzero(self.scores))
 
     def top(self, limit: int) -> list[int]:
         """The positions of the best ``limit`` matches: by score, equal ones by name."""
-        found = np.flatnonzero(self.scores > 0)
-        if len(found) > limit > 0:
-            scores = self.scores[found]
-            found = found[scores >= np.partition(scores, -limit)[-limit]]
-        order = np.lexsort((self.name_rank[found], -self.scores[found]))
-        return [int(position) for position in found[order[: max(limit, 0)]]]
+        scores = self.scores
+        matching = scores[scores > 0]
+        enough = np.partition(matching, -limit)[-limit] if len(matching) > limit > 0 else 0
+        found = (scores >= enough if enough else scores).nonzero()[0]
+        order = np.lexsort((self.name_rank[found], -scores[found]))
+        positions: list[int] = found[order[: max(limit, 0)]].tolist()
+        return positions
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Sought:
+class Sought(NamedTuple):
     """What one word of a query finds among the visible tools.
 
     ``terms`` are all evidence for it, ``docs`` the tools found, ``named`` those whose name holds the
@@ -121,6 +125,14 @@ class KeywordRanker:
         return self._sought.get_or_make(word.text, self._find)
 
     def _find(self, text: str) -> Sought:
+        return self._find_plain(text.lower()) if is_plain(text) else self._find_any(text)
+
+    def _find_plain(self, word: str) -> Sought:
+        hits = self._scorer.hits(word)
+        term = weighted(hits, MINOR if word in LIGHT_WORDS else 1.0)
+        return Sought((term,), hits.docs, hits.named, unbroken=False)
+
+    def _find_any(self, text: str) -> Sought:
         found: list[Hits] = []
         named: list[Docs] = []
         pieces = runs(text)
@@ -185,10 +197,7 @@ def _drop_mere_mentions(words: Sequence[Word], sought: Sequence[Sought], scores:
 
 def _in_all(sets: Sequence[Docs]) -> Docs:
     """What is in every one of some ascending arrays."""
-    smallest_first = sorted(sets, key=len)
-    common = smallest_first[0] if sets else np.empty(0, np.int64)
-    for docs in smallest_first[1:]:
-        if not len(common):
-            break
-        common = np.intersect1d(common, docs, assume_unique=True)
-    return common
+    fewest = min(sets, key=len, default=_NO_DOCS)
+    if len(sets) < 2 or not len(fewest):
+        return fewest
+    return (np.bincount(np.concatenate(sets)) == len(sets)).nonzero()[0]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import NamedTuple
 
-from session_runtime.search.terms import is_camel, is_cjk, normalise, runs
+from session_runtime.search.terms import is_camel, is_cjk, is_plain, normalise, runs
 
 MAX_QUERY_CHARS, MAX_NAMES_CHARS = 4_000, 100_000
 """Keywords, and names, beyond these are not looked at."""
@@ -28,6 +28,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|[;。！？；\n]+")
 _QUOTED = re.compile(
     r"""(?<!\w)(["'`])[^"'`\n]{1,80}\1(?!\w)|“[^”]{1,80}”|‘[^’]{1,80}’|「[^」]{1,80}」|<[^<>]{1,80}>"""
 )
+_QUOTE = re.compile("""["'`“‘「<]""")
 _WORD = re.compile(r"((?<![^\s,，、;；])\+)?([^\W_]+(?:[._-]+[^\W_]+)*)")
 
 
@@ -101,8 +102,10 @@ def parse(query: str) -> Query:
 
 def spellings(name: str) -> tuple[str, ...]:
     """What a name may stand for, best first: as written, without final dots, unescaped."""
-    forms = (name, _bare(name.rstrip(_AFTER_NAMES)), html.unescape(name))
-    return tuple(dict.fromkeys(forms))
+    bare = _bare(name.rstrip(_AFTER_NAMES))
+    if bare == name and "&" not in name:
+        return (name,)
+    return tuple(dict.fromkeys((name, bare, html.unescape(name))))
 
 
 def _select(text: str, between: re.Pattern[str]) -> Select:
@@ -114,6 +117,8 @@ def _select(text: str, between: re.Pattern[str]) -> Select:
 def _bare(text: str) -> str:
     """A name without what people put around it, but with the bracket that ends it: ``Delete Feed(s)``."""
     bare = text.strip(_AROUND_NAMES)
+    if len(bare) == len(text):
+        return text
     behind = text[text.find(bare) + len(bare) :]
     for opening, closing in _BRACKETS:
         if closing in behind and bare.count(opening) > bare.count(closing):
@@ -141,13 +146,17 @@ def _all(sentences: Sequence[Sequence[Word]]) -> tuple[Word, ...]:
 def _words(whole: str) -> list[Word]:
     """Each word of a sentence once, those in quotes last."""
     words: dict[tuple[str, bool], Word] = {}
-    plain, quotes = _QUOTED.subn(" ", whole)
+    quoted_too = _QUOTE.search(whole) is not None
+    plain = _QUOTED.sub(" ", whole) if quoted_too else whole
     for plus, found in _WORD.findall(plain):
         required = bool(plus) and not found.isdigit()
-        if (found, required) not in words:
-            for word in _split(found, required):
-                words[word.text, required] = word
-    for quoted in _QUOTED.finditer(whole) if quotes else ():
+        if (found, required) in words:
+            continue
+        if is_plain(found):
+            words[found, required] = Word(found, required)
+        else:
+            words |= {(word.text, required): word for word in _split(found, required)}
+    for quoted in _QUOTED.finditer(whole) if quoted_too else ():
         for _, found in _WORD.findall(quoted.group()):
             for word in _split(found, required=False):
                 words.setdefault((word.text, False), word._replace(literal=True))
@@ -156,8 +165,6 @@ def _words(whole: str) -> list[Word]:
 
 def _split(text: str, required: bool) -> list[Word]:
     """One word, or several where text without blanks meets other letters: ``执行Python代码``."""
-    if text.isascii() and text.isalpha() and (text.islower() or text[1:].islower()):
-        return [Word(text, required)]
     pieces = runs(text)
     if any(map(is_cjk, pieces)):
         return [Word(piece, required, is_camel(piece)) for piece in pieces]

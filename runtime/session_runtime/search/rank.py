@@ -4,8 +4,8 @@ Which words a query has is decided in ``query``, what outranks what in ``view``.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ from session_runtime.search.deeds import DEEDS, NO_DEED
 from session_runtime.search.fields import Field
 from session_runtime.search.impacts import Docs, Scores, cell_weights, compute_impacts
 from session_runtime.search.lru import Lru
-from session_runtime.search.terms import STOP_WORDS, is_cjk, phrase_number
+from session_runtime.search.terms import STOP_WORDS, phrase_number
 
 TERMS_KEPT = 512
 SHORTEST_PIECE, LONGEST_GLUED = 3, 40
@@ -31,8 +31,7 @@ _NO_DOCS: Docs = np.empty(0, np.int64)
 _NO_SCORES: Scores = np.empty(0)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Hits:
+class Hits(NamedTuple):
     """The visible tools that one word of a query finds.
 
     ``term`` is what it is indexed as. ``impacts`` belong to ``docs`` and stay below ``best``;
@@ -58,6 +57,7 @@ class Scorer:
         self._impacts = compute_impacts(corpus, visible, self._cell_weights)
         self._hits: Lru[str, Hits] = Lru(TERMS_KEPT)
         self._fits: Lru[int, Scores] = Lru(DEEDS)
+        self._groups = _Groups(corpus.groups)
 
     def hits(self, word: str) -> Hits:
         """What a word finds: itself, else its correction; synonyms bring a share."""
@@ -113,10 +113,11 @@ class Scorer:
 
     def lift(self, scores: Scores) -> Scores:
         """What the best of its group adds to each tool that matches at all; nothing to the best."""
-        groups = self._corpus.groups
-        best = np.zeros(len(groups))
-        np.maximum.at(best, groups, scores)
-        return np.where(scores > 0, (best[groups] - scores) * GROUP_LIFT, 0)
+        lifted = self._groups.best(scores)
+        lifted -= scores
+        lifted *= GROUP_LIFT
+        lifted *= scores > 0
+        return lifted
 
     def _postings(self, term: str) -> tuple[Entries, Entries, npt.NDArray[np.uint8]]:
         postings = self._corpus.postings
@@ -128,18 +129,13 @@ class Scorer:
         hits = self._own(term)
         if not len(hits.docs):
             hits = self._corrected(word, term)
-        if term not in self._corpus.lexicon.synonyms:
+        others = self._corpus.lexicon.others.get(term)
+        if others is None:
             return hits
-        synonyms, translations = self._others(term)
+        synonyms, translations = (
+            [self._own(other) for other in filter(self._held, terms)] for terms in others
+        )
         return self._with_others(hits, synonyms, translations)
-
-    def _others(self, term: str) -> tuple[list[Hits], list[Hits]]:
-        """What the synonyms of a term find: those in its own script, and its translations."""
-        synonyms = self._corpus.lexicon.synonyms[term]
-        scripts: tuple[list[Hits], list[Hits]] = [], []
-        for synonym in filter(self._held, synonyms):
-            scripts[is_cjk(synonym) != is_cjk(term)].append(self._own(synonym))
-        return scripts
 
     def _held(self, term: str) -> bool:
         """Whether a visible tool holds a term."""
@@ -148,14 +144,12 @@ class Scorer:
     def _own(self, term: str) -> Hits:
         """Exactly this term."""
         number = self._corpus.lexicon.numbers.get(term)
-        if number is None or not self._impacts.held(number):
+        impacts = self._impacts
+        if number is None or not impacts.held(number):
             return _nothing(term)
-        found = self._impacts.slice_of(number)
-        docs = self._impacts.docs[found]
-        named = docs[self._impacts.naming[found]]
-        return Hits(
-            term, docs, self._impacts.values[found], named, float(self._impacts.best[number])
-        )
+        found = slice(impacts.offsets[number], impacts.offsets[number + 1])
+        named = impacts.named[impacts.named_offsets[number] : impacts.named_offsets[number + 1]]
+        return Hits(term, impacts.docs[found], impacts.values[found], named, impacts.best[number])
 
     def _corrected(self, word: str, term: str) -> Hits:
         """An unknown word read as a known one a letter away, or as two known ones in one."""
@@ -167,7 +161,7 @@ class Scorer:
         ]
         commonest = max(near, key=lambda hits: len(hits.docs), default=_nothing(term))
         if len(commonest.docs):
-            return replace(commonest, term=term)
+            return commonest._replace(term=term)
         return self._glued(word, term)
 
     def _written(self, word: str) -> bool:
@@ -197,21 +191,40 @@ class Scorer:
         if not synonyms and not translations:
             return hits
         weights = self._corpus.weights
-        shares = [(hits, 1.0), *((other, weights.synonyms) for other in synonyms)]
-        impacts, best = self._best_of(shares)
+        impacts, best = np.zeros(self.size), hits.best
+        impacts[hits.docs] = hits.impacts
+        if synonyms:
+            best = max(best, _raise(impacts, synonyms, weights.synonyms))
         if translations:
-            more, most = self._best_of([(other, weights.translations) for other in translations])
+            more = np.zeros(self.size)
+            best += _raise(more, translations, weights.translations)
             impacts += more
-            best += most
-        docs = np.flatnonzero(impacts)
+        docs = impacts.nonzero()[0]
         return Hits(hits.term, docs, impacts[docs], hits.named, best)
 
-    def _best_of(self, shares: Sequence[tuple[Hits, float]]) -> tuple[Scores, float]:
-        """The best of some shares for each tool, and what none of them reaches."""
-        impacts = np.zeros(self.size)
-        for hits, share in shares:
-            impacts[hits.docs] = np.maximum(impacts[hits.docs], share * hits.impacts)
-        return impacts, max(share * hits.best for hits, share in shares)
+
+class _Groups:
+    """Finds the best score in each group of tools; ``numbers`` are the groups of the tools in order."""
+
+    def __init__(self, numbers: npt.NDArray[np.int64]) -> None:
+        self._numbers = numbers
+        self._order = np.argsort(numbers, kind="stable")
+        self._starts = np.flatnonzero(np.diff(numbers[self._order], prepend=-1))
+
+    def best(self, scores: Scores) -> Scores:
+        """For each tool the best score in its group."""
+        if not len(scores):
+            return scores
+        best: Scores = np.maximum.reduceat(scores[self._order], self._starts)[self._numbers]
+        return best
+
+
+def _raise(impacts: Scores, others: Sequence[Hits], share: float) -> float:
+    """Lift impacts to the best share of what others bring; returns what no such share reaches."""
+    for other in others:
+        docs = other.docs
+        impacts[docs] = np.maximum(impacts[docs], share * other.impacts)
+    return share * max(other.best for other in others)
 
 
 def _impact(hits: Hits, doc: int) -> float:

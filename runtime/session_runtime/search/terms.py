@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import chain, pairwise
+from typing import NamedTuple
 
 from Stemmer import Stemmer
 
@@ -72,6 +73,11 @@ def is_cjk(run: str) -> bool:
     return _CJK_START.match(run) is not None
 
 
+def is_plain(word: str) -> bool:
+    """Whether a word is of ASCII letters and no camelCase: one part, whose case-folded form is lower case."""
+    return word.isascii() and word.isalpha() and (word.islower() or word[1:].islower())
+
+
 def parts(run: str) -> list[str]:
     """A run cut at camelCase and letter/digit borders, case-folded: ``getURLs2`` → get, url, 2."""
     if run.islower() and run.isalpha():
@@ -121,6 +127,13 @@ def phrase_number(left: int, right: int) -> int:
     return left * 31 + right & PHRASE_NUMBERS
 
 
+class Others(NamedTuple):
+    """The terms that mean the same as one: those in its own script, and its translations."""
+
+    synonyms: tuple[str, ...]
+    translations: tuple[str, ...]
+
+
 class Lexicon:
     """Every word that a catalogue has used, stemmed once, and the numbers of words and terms.
 
@@ -136,7 +149,7 @@ class Lexicon:
         self.terms: list[int] = []
         self.hashes: list[int] = []
         self.stop_numbers: set[int] = set()
-        self.synonyms: dict[str, tuple[str, ...]] = {}
+        self.others: dict[str, Others] = {}
         self._stems: dict[str, str] = {}
         self._run_words = _RunWords(self._learn_run)
         self._stemmer = Stemmer("english", 0)  # words are kept here
@@ -157,10 +170,15 @@ class Lexicon:
     def learn_synonyms(self, group: str) -> None:
         """Make every word of a blank-separated group a synonym of the others."""
         terms = [self.stem(word) for word in group.split()]
-        for term in terms:
-            others = dict.fromkeys((*self.synonyms.get(term, ()), *terms))
-            del others[term]
-            self.synonyms[term] = tuple(others)
+        scripts = {term: is_cjk(term) for term in terms}
+        for term, script in scripts.items():
+            before = self.others.get(term, Others((), ()))
+            alike = [other for other in scripts if scripts[other] == script and other != term]
+            apart = [other for other in scripts if scripts[other] != script]
+            self.others[term] = Others(
+                tuple(dict.fromkeys((*before.synonyms, *alike))),
+                tuple(dict.fromkeys((*before.translations, *apart))),
+            )
 
     def stem(self, word: str) -> str:
         """The term that a word is indexed as."""

@@ -7,6 +7,7 @@ Which tools are visible is decided by the mask that ``index`` is asked for, what
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import assert_never
 
 import numpy as np
@@ -64,6 +65,7 @@ class SearchView:
         size = len(corpus.names)
         bits = np.frombuffer(mask.to_bytes((size + 7) // 8, "little"), dtype=np.uint8)
         self._visible = np.unpackbits(bits, count=size, bitorder="little").astype(np.bool_)
+        self._seen = self._visible.tobytes()  # for single positions
         self._corpus = corpus
         self._mask = mask
         self._reopen = reopen
@@ -109,16 +111,20 @@ class SearchView:
         """The tools that a name stands for: exact spelling, then any case, then wire name or alias."""
         if len(name) > self._corpus.tables.longest:
             return NONE
+        other = self._corpus.tables.other
         for spelling in spellings(name):
-            other = self._corpus.tables.other.get(fold(spelling), NONE)
-            if found := self.resolve_canonical(spelling) or self._visible_among(other):
+            folded = fold(spelling)
+            if found := (
+                self._exactly(spelling)
+                or self._in_any_case(folded)
+                or self._visible_among(other.get(folded, NONE))
+            ):
                 return found
         return NONE
 
     def resolve_canonical(self, name: str) -> Positions:
         """The tools of that canonical name: exact spelling, then any case (TS-3)."""
-        folded = self._corpus.tables.folded.get(fold(name), NONE)
-        return self._exactly(name) or self._visible_among(folded)
+        return self._exactly(name) or self._in_any_case(fold(name))
 
     def find(self, query: str) -> Found:
         """Read a query in the order of TS-7: ``select:``, complete names, keywords."""
@@ -235,9 +241,10 @@ class SearchView:
         return items if len(items) > 1 else None
 
     def _rank(self, keywords: Keywords) -> Ranking:
-        separated = (word.text for word in keywords.words if not word.text.isalnum())
-        forms = (keywords.text, *separated)
-        exact = dict.fromkeys(at for form in forms for at in self._by_form(form))
+        """Rank for keywords that are no name; the whole text or a word of it may be a form of one."""
+        separated = [word.text for word in keywords.words if not word.text.isalnum()]
+        named = (self._by_form(word) for word in separated)
+        exact = dict.fromkeys(chain(self._formed(keywords.text), *named))
         return self._keywords.rank(keywords, tuple(exact))
 
     def _by_form(self, text: str) -> Positions:
@@ -253,10 +260,13 @@ class SearchView:
 
     def _exactly(self, name: str) -> Positions:
         position = self._corpus.tables.positions.get(name)
-        return self._visible_among(NONE if position is None else (position,))
+        return NONE if position is None else self._visible_among((position,))
+
+    def _in_any_case(self, folded: str) -> Positions:
+        return self._visible_among(self._corpus.tables.folded.get(folded, NONE))
 
     def _visible_among(self, positions: Positions) -> Positions:
-        return tuple(at for at in positions if self._mask >> at & 1)
+        return tuple([at for at in positions if self._seen[at]]) if positions else NONE
 
 
 def is_loader(name: str) -> bool:
