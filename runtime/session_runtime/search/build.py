@@ -275,6 +275,7 @@ def _name_tables(
         name_rank=_ranks(names),
         listing=tuple(sorted(range(len(names)), key=lambda at: _listing_key(names[at]))),
         longest=LONGEST_SPELLING * max(map(len, chain(names, folded, other, compact)), default=0),
+        blanks=max((spelling.count(" ") for spelling in chain(names, folded, other)), default=0),
     )
 
 

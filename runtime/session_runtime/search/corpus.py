@@ -4,6 +4,7 @@ Which of it an ask may see is decided in ``view``.
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -78,7 +79,8 @@ class NameTables:
 
     Tools by the spellings that name them: case-folded, wire name or alias, compact form. ``entries`` are
     the lines of the directory and ``listing`` the positions in its order, ``name_rank`` orders tools by
-    name. A text of more than ``longest`` characters spells no tool.
+    name. A text of more than ``longest`` characters spells no tool, and one with more than ``blanks``
+    inside names none: it may be but a form of a name.
     """
 
     names: tuple[str, ...]
@@ -91,6 +93,7 @@ class NameTables:
     name_rank: npt.NDArray[np.int64]
     listing: Positions
     longest: int
+    blanks: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -158,10 +161,14 @@ class Phrases:
 
     def of(self, phrases: Sequence[int]) -> list[npt.NDArray[np.int32]]:
         """The tools, visible or not, that have each phrase."""
-        sought = np.array([phrases, phrases], dtype=np.int32)
-        sought[1] += 1
-        first, after = np.searchsorted(self.numbers, sought).tolist()
-        return [self.docs[low:high] for low, high in zip(first, after, strict=True)]
+        numbers = memoryview(self.numbers)  # of which single ones are read faster
+        firsts = self.numbers.searchsorted(np.array(phrases, dtype=np.int32)).tolist()
+        found: list[npt.NDArray[np.int32]] = []
+        for phrase, first in zip(phrases, firsts, strict=True):
+            known = first < len(numbers) and numbers[first] == phrase
+            after = bisect_right(numbers, phrase, first) if known else first
+            found.append(self.docs[first:after])
+        return found
 
 
 def _numbers(offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

@@ -37,9 +37,9 @@ class Impacts:
     named: Docs
     best: Sequence[float]
 
-    def held(self, term: int | None) -> bool:
+    def held(self, term: int) -> bool:
         """Whether a visible tool holds a term."""
-        return term is not None and term < len(self.best) and self.best[term] > 0
+        return term < len(self.best) and self.best[term] > 0
 
 
 def compute_impacts(

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from session_runtime.search.corpus import Positions, fold
+from session_runtime.search.corpus import Positions
 from session_runtime.search.evidence import Evidence, Spoken, Term, collect, weighted
 from session_runtime.search.impacts import Docs, Scores
 from session_runtime.search.lru import Lru
@@ -51,11 +51,12 @@ class Ranking:
 
     def top(self, limit: int) -> list[int]:
         """The positions of the best ``limit`` matches: by score, equal ones by name."""
-        scores = self.scores
-        matching = scores[scores > 0]
-        enough = np.partition(matching, -limit)[-limit] if len(matching) > limit > 0 else 0
-        found = (scores >= enough if enough else scores).nonzero()[0]
-        order = np.lexsort((self.name_rank[found], -scores[found]))
+        found = (self.scores > 0).nonzero()[0]
+        scores = self.scores[found]
+        if len(found) > limit > 0:
+            kept = (scores >= np.partition(scores, -limit)[-limit]).nonzero()[0]
+            found, scores = found[kept], scores[kept]
+        order = np.lexsort((self.name_rank[found], -scores))
         positions: list[int] = found[order[: max(limit, 0)]].tolist()
         return positions
 
@@ -90,7 +91,7 @@ class KeywordRanker:
         telling = telling_words(words)
         sought = [self._seek(word) for word in telling]
         scores = self._collect(keywords, telling, sought).scores()
-        scores[scores < WEAKEST * scores.max(initial=0)] = 0
+        scores *= scores >= WEAKEST * scores.max(initial=0)
         scores[_in_all([found.named for found in sought])] += NAME_LAYER
         if len(telling) == len(words) and _misses_the_point(sought):
             scores[:] = 0
@@ -125,14 +126,14 @@ class KeywordRanker:
         return self._sought.get_or_make(word.text, self._find)
 
     def _find(self, text: str) -> Sought:
-        return self._find_plain(text.lower()) if is_plain(text) else self._find_any(text)
-
-    def _find_plain(self, word: str) -> Sought:
-        hits = self._scorer.hits(word)
+        if not is_plain(text):
+            return self._find_parts(text)
+        word = text.lower()
+        hits = self._scorer.find(word)
         term = weighted(hits, MINOR if word in LIGHT_WORDS else 1.0)
         return Sought((term,), hits.docs, hits.named, unbroken=False)
 
-    def _find_any(self, text: str) -> Sought:
+    def _find_parts(self, text: str) -> Sought:
         found: list[Hits] = []
         named: list[Docs] = []
         pieces = runs(text)
@@ -146,7 +147,7 @@ class KeywordRanker:
             if len(found) == 1
             else np.unique(np.concatenate([hits.docs for hits in found]))
         )
-        weight = MINOR if fold(text) in LIGHT_WORDS else 1.0
+        weight = MINOR if text.casefold() in LIGHT_WORDS else 1.0
         terms = tuple(weighted(hits, weight) for hits in found)
         return Sought(terms, docs, _in_all(named), any(map(is_cjk, pieces)))
 
@@ -171,7 +172,8 @@ class KeywordRanker:
 
 def telling_words(words: Sequence[Word]) -> Sequence[Word]:
     """The words that say something about a tool, or else all."""
-    return [word for word in words if word.required or fold(word.text) not in STOP_WORDS] or words
+    telling = [word for word in words if word.required or word.text.casefold() not in STOP_WORDS]
+    return telling or words
 
 
 def _misses_the_point(sought: Sequence[Sought]) -> bool:

@@ -21,9 +21,8 @@ class Lru(Generic[K, V]):
 
     def get_or_make(self, key: K, make: Callable[[K], V]) -> V:
         """The value kept for ``key``, or else ``make(key)``, which is then kept."""
-        try:
-            value = self._values.pop(key)
-        except KeyError:
+        value = self._values.pop(key, None)
+        if value is None:
             value = make(key)
         self._values[key] = value
         if len(self._values) > self._limit:

@@ -21,8 +21,8 @@ _SELECT = re.compile(r"select\s*[:：]", re.IGNORECASE)
 _BETWEEN_NAMES = re.compile(r"[,，、；\r\n]")
 _BETWEEN_WORDS = re.compile(r"[\s,，、;；]+")
 _LIKE_A_NAME = re.compile(r"\w[._:/-]+\w")
-_AROUND_NAMES = " \t\r\n\v\f\u3000'\"`“”‘’«»「」『』()[]{}<>（）【】"
-_AFTER_NAMES = ".。…"
+AROUND_NAMES = " \t\r\n\v\f\u3000'\"`“”‘’«»「」『』()[]{}<>（）【】"
+AFTER_NAMES = ".。…"
 _BRACKETS = (("(", ")"), ("[", "]"), ("{", "}"), ("<", ">"), ("（", "）"), ("【", "】"))
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|[;。！？；\n]+")
 _QUOTED = re.compile(
@@ -102,7 +102,7 @@ def parse(query: str) -> Query:
 
 def spellings(name: str) -> tuple[str, ...]:
     """What a name may stand for, best first: as written, without final dots, unescaped."""
-    bare = _bare(name.rstrip(_AFTER_NAMES))
+    bare = _bare(name.rstrip(AFTER_NAMES))
     if bare == name and "&" not in name:
         return (name,)
     return tuple(dict.fromkeys((name, bare, html.unescape(name))))
@@ -116,7 +116,7 @@ def _select(text: str, between: re.Pattern[str]) -> Select:
 
 def _bare(text: str) -> str:
     """A name without what people put around it, but with the bracket that ends it: ``Delete Feed(s)``."""
-    bare = text.strip(_AROUND_NAMES)
+    bare = text.strip(AROUND_NAMES)
     if len(bare) == len(text):
         return text
     behind = text[text.find(bare) + len(bare) :]

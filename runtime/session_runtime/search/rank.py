@@ -57,11 +57,10 @@ class Scorer:
         self._impacts = compute_impacts(corpus, visible, self._cell_weights)
         self._hits: Lru[str, Hits] = Lru(TERMS_KEPT)
         self._fits: Lru[int, Scores] = Lru(DEEDS)
-        self._groups = _Groups(corpus.groups)
 
     def hits(self, word: str) -> Hits:
         """What a word finds: itself, else its correction; synonyms bring a share."""
-        return self._hits.get_or_make(word, self._find)
+        return self._hits.get_or_make(word, self.find)
 
     def holders(self, word: str) -> npt.NDArray[np.bool_]:
         """Tools, visible or not, with the very word in name, parameters or descriptions (``+word``)."""
@@ -89,7 +88,10 @@ class Scorer:
     def joined(self, left: str, right: str) -> Hits | None:
         """What two neighbouring words find as one: ``key vault`` is a ``keyvault`` too."""
         term = self._corpus.lexicon.stem(left + right)
-        return self._own(term) if self._held(term) else None
+        number = self._corpus.lexicon.numbers.get(term)
+        if number is None or not self._impacts.held(number):
+            return None
+        return self._hits_of(term, number)
 
     def side_by_side(self, terms: Sequence[str]) -> Iterator[tuple[int, Docs]]:
         """Which of some terms, with its follower, stand so in descriptions, and of which tools."""
@@ -113,7 +115,10 @@ class Scorer:
 
     def lift(self, scores: Scores) -> Scores:
         """What the best of its group adds to each tool that matches at all; nothing to the best."""
-        lifted = self._groups.best(scores)
+        groups = self._corpus.groups
+        best = np.zeros(len(groups))
+        np.maximum.at(best, groups, scores)
+        lifted: Scores = best[groups]
         lifted -= scores
         lifted *= GROUP_LIFT
         lifted *= scores > 0
@@ -124,29 +129,34 @@ class Scorer:
         found = postings.slice_of(self._corpus.lexicon.numbers.get(term))
         return postings.docs[found], postings.cells[found], postings.counts[found]
 
-    def _find(self, word: str) -> Hits:
+    def find(self, word: str) -> Hits:
+        """``hits`` for who keeps them himself."""
         term = self._corpus.lexicon.stem(word)
-        hits = self._own(term)
-        if not len(hits.docs):
+        number = self._corpus.lexicon.numbers.get(term)
+        if number is not None and self._impacts.held(number):
+            hits = self._hits_of(term, number)
+        else:
             hits = self._corrected(word, term)
         others = self._corpus.lexicon.others.get(term)
         if others is None:
             return hits
-        synonyms, translations = (
-            [self._own(other) for other in filter(self._held, terms)] for terms in others
-        )
-        return self._with_others(hits, synonyms, translations)
+        return self._with_others(hits, self._held(others.synonyms), self._held(others.translations))
 
-    def _held(self, term: str) -> bool:
-        """Whether a visible tool holds a term."""
-        return self._impacts.held(self._corpus.lexicon.numbers.get(term))
+    def _held(self, terms: Sequence[str]) -> list[int]:
+        """The numbers of those terms that a visible tool holds."""
+        numbers, best = map(self._corpus.lexicon.numbers.get, terms), self._impacts.best
+        known = len(best)
+        return [at for at in numbers if at is not None and at < known and best[at] > 0]
 
     def _own(self, term: str) -> Hits:
         """Exactly this term."""
         number = self._corpus.lexicon.numbers.get(term)
-        impacts = self._impacts
-        if number is None or not impacts.held(number):
+        if number is None or not self._impacts.held(number):
             return _nothing(term)
+        return self._hits_of(term, number)
+
+    def _hits_of(self, term: str, number: int) -> Hits:
+        impacts = self._impacts
         found = slice(impacts.offsets[number], impacts.offsets[number + 1])
         named = impacts.named[impacts.named_offsets[number] : impacts.named_offsets[number + 1]]
         return Hits(term, impacts.docs[found], impacts.values[found], named, impacts.best[number])
@@ -174,6 +184,8 @@ class Scorer:
             return _nothing(term)
         lexicon = self._corpus.lexicon
         for end in range(SHORTEST_PIECE, len(word) - SHORTEST_PIECE + 1):
+            if word[:end] not in lexicon.words:
+                continue
             pieces = word[:end], word[end:]
             if all(map(self._written, pieces)) and STOP_WORDS.isdisjoint(pieces):
                 left, right = (self._own(lexicon.stem(piece)) for piece in pieces)
@@ -182,7 +194,7 @@ class Scorer:
         return _nothing(term)
 
     def _with_others(
-        self, hits: Hits, synonyms: Sequence[Hits], translations: Sequence[Hits]
+        self, hits: Hits, synonyms: Sequence[int], translations: Sequence[int]
     ) -> Hits:
         """A tool gets what serves it best, the word or a share of a synonym, and of a translation too.
 
@@ -194,37 +206,23 @@ class Scorer:
         impacts, best = np.zeros(self.size), hits.best
         impacts[hits.docs] = hits.impacts
         if synonyms:
-            best = max(best, _raise(impacts, synonyms, weights.synonyms))
+            best = max(best, self._raise(impacts, synonyms, weights.synonyms))
         if translations:
             more = np.zeros(self.size)
-            best += _raise(more, translations, weights.translations)
+            best += self._raise(more, translations, weights.translations)
             impacts += more
-        docs = impacts.nonzero()[0]
+        docs = (impacts > 0).nonzero()[0]  # twice as fast as for the figures themselves
         return Hits(hits.term, docs, impacts[docs], hits.named, best)
 
-
-class _Groups:
-    """Finds the best score in each group of tools; ``numbers`` are the groups of the tools in order."""
-
-    def __init__(self, numbers: npt.NDArray[np.int64]) -> None:
-        self._numbers = numbers
-        self._order = np.argsort(numbers, kind="stable")
-        self._starts = np.flatnonzero(np.diff(numbers[self._order], prepend=-1))
-
-    def best(self, scores: Scores) -> Scores:
-        """For each tool the best score in its group."""
-        if not len(scores):
-            return scores
-        best: Scores = np.maximum.reduceat(scores[self._order], self._starts)[self._numbers]
-        return best
-
-
-def _raise(impacts: Scores, others: Sequence[Hits], share: float) -> float:
-    """Lift impacts to the best share of what others bring; returns what no such share reaches."""
-    for other in others:
-        docs = other.docs
-        impacts[docs] = np.maximum(impacts[docs], share * other.impacts)
-    return share * max(other.best for other in others)
+    def _raise(self, raised: Scores, numbers: Sequence[int], share: float) -> float:
+        """Raise figures to the best share of what some terms bring; returns what no such share reaches."""
+        impacts = self._impacts
+        spans = [slice(impacts.offsets[number], impacts.offsets[number + 1]) for number in numbers]
+        docs = np.concatenate([impacts.docs[span] for span in spans])
+        values = np.concatenate([impacts.values[span] for span in spans])
+        values *= share
+        np.maximum.at(raised, docs, values)
+        return share * max([impacts.best[number] for number in numbers])
 
 
 def _impact(hits: Hits, doc: int) -> float:

@@ -1,7 +1,7 @@
 """Which known words are one letter away from a misspelt one; whether one is meant, ``rank`` decides."""
 
 import zlib
-from collections.abc import Collection, Generator, Iterator, Sequence
+from collections.abc import Collection, Generator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -29,19 +29,13 @@ class Spelling:
             return []
         forms = _forms(word)
         first = np.searchsorted(self.table, np.array(forms, dtype=np.uint64) << np.uint64(32))
-        found = {
-            self.words[number]
-            for form, at in zip(forms, first.tolist(), strict=True)
-            for number in self._with_form(form, at)
-        }
-        return sorted(known for known in found if known != word and one_letter_apart(word, known))
-
-    def _with_form(self, form: int, at: int) -> Iterator[int]:
-        """The numbers of the words that have a form; its entries, if any, begin ``at``."""
+        found: set[str] = set()
         table = self._entries
-        while at < len(table) and table[at] >> 32 == form:
-            yield table[at] & 0xFFFFFFFF
-            at += 1
+        for form, at in zip(forms, first.tolist(), strict=True):
+            while at < len(table) and table[at] >> 32 == form:
+                found.add(self.words[table[at] & 0xFFFFFFFF])
+                at += 1
+        return sorted(known for known in found if known != word and one_letter_apart(word, known))
 
 
 def spelling_steps(

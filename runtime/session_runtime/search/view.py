@@ -17,7 +17,16 @@ from session_runtime.search.corpus import LONGEST_SPELLING, NONE, Corpus, Positi
 from session_runtime.search.directory import directory_text
 from session_runtime.search.keywords import KeywordRanker, Ranking
 from session_runtime.search.lru import Lru
-from session_runtime.search.query import MAX_NAMES, Empty, Keywords, Select, parse, spellings
+from session_runtime.search.query import (
+    AFTER_NAMES,
+    AROUND_NAMES,
+    MAX_NAMES,
+    Empty,
+    Keywords,
+    Select,
+    parse,
+    spellings,
+)
 from session_runtime.search.rank import Scorer
 from session_runtime.search.spelling import one_letter_apart
 from session_runtime.search.terms import analyse, normalise, runs
@@ -25,6 +34,7 @@ from session_runtime.search.terms import analyse, normalise, runs
 LAYOUTS_KEPT, NEAREST_KEPT = 8, 64
 NEAREST = 3
 NAMED_LAYER = 3.0
+_AT_THE_ENDS = AROUND_NAMES + AFTER_NAMES
 _LONGEST_LOADER = LONGEST_SPELLING * len(TOOL_SEARCH)
 
 
@@ -109,9 +119,10 @@ class SearchView:
 
     def resolve(self, name: str) -> Positions:
         """The tools that a name stands for: exact spelling, then any case, then wire name or alias."""
-        if len(name) > self._corpus.tables.longest:
+        tables = self._corpus.tables
+        if len(name) > tables.longest or name.strip(_AT_THE_ENDS).count(" ") > tables.blanks:
             return NONE
-        other = self._corpus.tables.other
+        other = tables.other
         for spelling in spellings(name):
             folded = fold(spelling)
             if found := (
