@@ -15,6 +15,7 @@ Destructive = Literal["confirm", "deny", "allow"]
 
 Percent = Annotated[int, Field(ge=0, le=100)]
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0, le=1)]
 
 _WORD = re.compile(r"[^\W_]{1,64}")
 _HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
@@ -107,6 +108,23 @@ class SearchSettings(Section):
     parameters: Weight = key(0.9, "Names of parameters.", network=True)
     parameter_descriptions: Weight = key(0.6, "Descriptions of parameters.", network=True)
     enums: Weight = key(0.8, "Values that a parameter allows.", network=True)
+    synonym_share: Share = key(
+        0.35, "What a synonym of a word brings instead of it, as a share.", network=True
+    )
+    translation_share: Share = key(
+        0.65, "What the translation of a word brings besides it, as a share.", network=True
+    )
+    saturation: Annotated[float, Field(ge=0.01, le=100)] = key(
+        1.9,
+        "How slowly further evidence for the same word stops to matter: a small number means that it"
+        " matters little where else a word stands.",
+        network=True,
+    )
+    rarity: Annotated[float, Field(ge=0, le=10)] = key(
+        0.75,
+        "How much more a rare word counts than a common one; 0 means not at all.",
+        network=True,
+    )
     synonyms: Annotated[tuple[SynonymGroup, ...], Field(max_length=1_000)] = key(
         (),
         'Groups of words that mean the same, beside those that come along: `["ticket issue 工单"]`.',

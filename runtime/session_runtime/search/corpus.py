@@ -161,7 +161,7 @@ class Phrases:
 
     def of(self, phrases: Sequence[int]) -> list[npt.NDArray[np.int32]]:
         """The tools, visible or not, that have each phrase."""
-        numbers = memoryview(self.numbers)  # of which single ones are read faster
+        numbers = self.numbers.data  # of which single ones are read faster
         firsts = self.numbers.searchsorted(np.array(phrases, dtype=np.int32)).tolist()
         found: list[npt.NDArray[np.int32]] = []
         for phrase, first in zip(phrases, firsts, strict=True):

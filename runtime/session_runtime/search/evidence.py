@@ -119,10 +119,14 @@ class Evidence:
         weights, bests = [term.weight for term in terms], [term.best for term in terms]
         if weights.count(1.0) != len(weights):
             impacts *= np.repeat(weights, found)
-        scores: Scores = np.bincount(docs, impacts, self.scorer.size)
-        coverage = np.bincount(docs, np.repeat(bests, found), self.scorer.size)
+        scores = self._added(docs, impacts)
+        coverage = self._added(docs, np.repeat(bests, found))
         coverage /= sum(bests)
         return scores, scores * np.sqrt(np.minimum(coverage, 1, out=coverage), out=coverage)
+
+    def _added(self, docs: Docs, figures: Scores) -> Scores:
+        """The sum of the figures for each tool."""
+        return np.bincount(docs, figures, self.scorer.size).astype(np.float64, copy=False)
 
 
 def weighted(hits: Hits, weight: float) -> Term:

@@ -10,7 +10,7 @@ from session_runtime.search.terms import normalise, parts, runs
 
 MAX_FIELD_CHARS = 8_000
 MAX_SCHEMA_NODES = 2_000
-MAX_WEIGHT, MAX_RARITY = 1e6, 10.0
+MAX_WEIGHT, MAX_RARITY, LEAST_SATURATION = 1e6, 10.0, 0.01
 _TABLES = frozenset({"properties", "$defs", "definitions"})
 _INNER = frozenset({"items", "additionalProperties"})
 _BRANCHES = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
@@ -58,9 +58,10 @@ class FieldWeights:
     rarity: float = 0.75
 
     def bounded(self) -> "FieldWeights":
-        """The same weights, none so large that scores could overflow."""
+        """The same weights, none so large that scores could overflow or fill a layer."""
         bounded = FieldWeights(*(min(weight, MAX_WEIGHT) for weight in astuple(self)))
-        return replace(bounded, rarity=min(self.rarity, MAX_RARITY))
+        saturation = max(bounded.saturation, LEAST_SATURATION)
+        return replace(bounded, rarity=min(self.rarity, MAX_RARITY), saturation=saturation)
 
     def by_field(self) -> tuple[float, ...]:
         """The weights in the order of ``Field``."""

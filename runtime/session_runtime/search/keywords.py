@@ -15,11 +15,10 @@ from session_runtime.search.evidence import Evidence, Spoken, Term, collect, wei
 from session_runtime.search.impacts import Docs, Scores
 from session_runtime.search.lru import Lru
 from session_runtime.search.query import Keywords, Word
-from session_runtime.search.rank import Hits, Scorer
+from session_runtime.search.rank import Hits, Scorer, bytes_of, kept_bytes
 from session_runtime.search.terms import LIGHT_WORDS, STOP_WORDS, analyse, is_cjk, is_plain, runs
 
 EXACT_LAYER, NAME_LAYER = 2, 1
-WORDS_KEPT = 1_024
 WEAKEST = 0.1
 """A tool that meets less than this share of what the best one meets is not a match."""
 
@@ -83,7 +82,7 @@ class KeywordRanker:
 
     def __init__(self, scorer: Scorer) -> None:
         self._scorer = scorer
-        self._sought: Lru[str, Sought] = Lru(WORDS_KEPT)
+        self._sought: Lru[str, Sought] = Lru(kept_bytes(scorer.size), _bytes_of)
 
     def rank(self, keywords: Keywords, exact: Positions) -> Ranking:
         """Rank all visible tools; ``exact`` are those whose name the query is a form of."""
@@ -140,7 +139,7 @@ class KeywordRanker:
         for run in pieces:
             parts, joined = self._find_run(run)
             held = _in_all([part.named for part in parts])
-            named.append(held if joined is None else np.union1d(held, joined.named))
+            named.append(held if joined is None else _in_either(held, joined.named))
             found += parts if joined is None else (*parts, joined)
         docs = (
             found[0].docs
@@ -170,6 +169,12 @@ class KeywordRanker:
         return held
 
 
+def _bytes_of(text: str, sought: Sought) -> int:
+    """About how much memory it takes to keep what a word finds."""
+    several = 0 if len(sought.terms) == 1 else sought.docs.nbytes + sought.named.nbytes
+    return several + bytes_of(text, (term.hits for term in sought.terms))
+
+
 def telling_words(words: Sequence[Word]) -> Sequence[Word]:
     """The words that say something about a tool, or else all."""
     telling = [word for word in words if word.required or word.text.casefold() not in STOP_WORDS]
@@ -197,9 +202,15 @@ def _drop_mere_mentions(words: Sequence[Word], sought: Sequence[Sought], scores:
     scores[~meant] = 0
 
 
+def _in_either(left: Docs, right: Docs) -> Docs:
+    """What is in one of two ascending arrays, or in both."""
+    return np.union1d(left, right) if len(left) and len(right) else left if len(left) else right
+
+
 def _in_all(sets: Sequence[Docs]) -> Docs:
     """What is in every one of some ascending arrays."""
     fewest = min(sets, key=len, default=_NO_DOCS)
     if len(sets) < 2 or not len(fewest):
         return fewest
-    return (np.bincount(np.concatenate(sets)) == len(sets)).nonzero()[0]
+    held_by_all: Docs = (np.bincount(np.concatenate(sets)) == len(sets)).nonzero()[0]
+    return held_by_all

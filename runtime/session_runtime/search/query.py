@@ -4,10 +4,10 @@ import html
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import accumulate, chain
 from typing import NamedTuple
 
-from session_runtime.search.terms import is_camel, is_cjk, is_plain, normalise, runs
+from session_runtime.search.terms import analyse, is_camel, is_cjk, is_plain, normalise, runs
 
 MAX_QUERY_CHARS, MAX_NAMES_CHARS = 4_000, 100_000
 """Keywords, and names, beyond these are not looked at."""
@@ -16,6 +16,12 @@ MAX_NAMES = 400
 """So many names of a list are looked up; that there are more is told as truncated."""
 
 MAX_SENTENCES = 20
+MAX_TERMS = 500
+"""Words beyond those that are searched by so many terms are not looked at: text without blanks has two
+a character."""
+
+LONGEST_UNBROKEN = 200
+"""Text without blanks is taken in pieces of so many characters."""
 
 _SELECT = re.compile(r"select\s*[:：]", re.IGNORECASE)
 _BETWEEN_NAMES = re.compile(r"[,，、；\r\n]")
@@ -130,7 +136,20 @@ def _keywords(text: str, query: str) -> Keywords:
     """The words of the query, with the quotes that stand around ``text`` in it."""
     pieces = _SENTENCE_END.split(query.strip()[:MAX_QUERY_CHARS], MAX_SENTENCES)
     sentences = tuple(tuple(_words(normalise(piece))) for piece in pieces)
-    return Keywords(text, sentences[0] if len(sentences) == 1 else _all(sentences), sentences)
+    words = sentences[0] if len(sentences) == 1 else _all(sentences)
+    return Keywords(text, _affordable(words), sentences)
+
+
+def _affordable(words: tuple[Word, ...]) -> tuple[Word, ...]:
+    """The first words, as long as they do not have too many terms."""
+    if sum(map(len, (word.text for word in words))) * 2 <= MAX_TERMS:
+        return words
+    costs = accumulate(1 if is_plain(word.text) else _terms_in(word.text) for word in words)
+    return tuple(word for word, cost in zip(words, costs, strict=True) if cost <= MAX_TERMS)
+
+
+def _terms_in(text: str) -> int:
+    return sum(len(analyse(run).words) for run in runs(text))
 
 
 def _all(sentences: Sequence[Sequence[Word]]) -> tuple[Word, ...]:
@@ -167,6 +186,10 @@ def _split(text: str, required: bool) -> list[Word]:
     """One word, or several where text without blanks meets other letters: ``执行Python代码``."""
     pieces = runs(text)
     if any(map(is_cjk, pieces)):
-        return [Word(piece, required, is_camel(piece)) for piece in pieces]
+        return [
+            Word(piece[at : at + LONGEST_UNBROKEN], required, is_camel(piece))
+            for piece in pieces
+            for at in range(0, len(piece), LONGEST_UNBROKEN)
+        ]
     separated = len(pieces) > 1 and not all(map(str.isdigit, pieces))
     return [Word(text, required, separated or any(map(is_camel, pieces)))]

@@ -3,7 +3,7 @@
 Which words a query has is decided in ``query``, what outranks what in ``view``.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -17,7 +17,10 @@ from session_runtime.search.impacts import Docs, Scores, cell_weights, compute_i
 from session_runtime.search.lru import Lru
 from session_runtime.search.terms import STOP_WORDS, phrase_number
 
-TERMS_KEPT = 512
+KEPT_BYTES, KEPT_BYTES_PER_TOOL = 1_000_000, 500
+"""How much is kept of what words find; a common word with synonyms finds 16 bytes for each tool."""
+
+HITS_BYTES = 500
 SHORTEST_PIECE, LONGEST_GLUED = 3, 40
 OTHER_DEED = 0.9
 """What is left of a score if, say, the request is to look and the tool removes."""
@@ -27,6 +30,7 @@ GROUP_LIFT = 1 / 6
 
 Entries = npt.NDArray[np.int32]
 
+_MEANT_BY_PLUS = sorted(set(Field) - {Field.HINTS, Field.ENUMS})
 _NO_DOCS: Docs = np.empty(0, np.int64)
 _NO_SCORES: Scores = np.empty(0)
 
@@ -44,6 +48,11 @@ class Hits(NamedTuple):
     named: Docs
     best: float
 
+    @property
+    def own_bytes(self) -> int:
+        """The memory of the figures that are shared with no other word."""
+        return 0 if self.impacts.base is not None else self.docs.nbytes + self.impacts.nbytes
+
 
 class Scorer:
     """Term statistics over one set of visible tools; what was asked for last is kept."""
@@ -55,7 +64,7 @@ class Scorer:
         self.name_rank = corpus.tables.name_rank
         self._cell_weights = cell_weights(corpus, visible)
         self._impacts = compute_impacts(corpus, visible, self._cell_weights)
-        self._hits: Lru[str, Hits] = Lru(TERMS_KEPT)
+        self._hits: Lru[str, Hits] = Lru(kept_bytes(self.size), _bytes_of)
         self._fits: Lru[int, Scores] = Lru(DEEDS)
 
     def hits(self, word: str) -> Hits:
@@ -65,8 +74,9 @@ class Scorer:
     def holders(self, word: str) -> npt.NDArray[np.bool_]:
         """Tools, visible or not, with the very word in name, parameters or descriptions (``+word``)."""
         docs, cells, _ = self._postings(self._corpus.lexicon.stem(word))
+        meant = np.isin(cells // max(self.size, 1), _MEANT_BY_PLUS)
         held = np.zeros(self.size, dtype=np.bool_)
-        held[docs[cells < Field.ENUMS * self.size]] = True
+        held[docs[meant]] = True
         return held
 
     def by_field(self, hits: Hits, doc: int) -> dict[str, float]:
@@ -223,6 +233,20 @@ class Scorer:
         values *= share
         np.maximum.at(raised, docs, values)
         return share * max([impacts.best[number] for number in numbers])
+
+
+def kept_bytes(tools: int) -> int:
+    """How much memory a view of so many tools keeps of what words find."""
+    return KEPT_BYTES + KEPT_BYTES_PER_TOOL * tools
+
+
+def _bytes_of(word: str, hits: Hits) -> int:
+    return bytes_of(word, (hits,))
+
+
+def bytes_of(word: str, found: Iterable[Hits]) -> int:
+    """About how much memory it takes to keep what a word finds."""
+    return 4 * len(word) + sum(HITS_BYTES + hits.own_bytes for hits in found)
 
 
 def _impact(hits: Hits, doc: int) -> float:

@@ -1,14 +1,13 @@
 """Which known words are one letter away from a misspelt one; whether one is meant, ``rank`` decides."""
 
 import zlib
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 SHORTEST = 4
 LONGEST = 24
-_WORDS_PER_STEP = 250
 
 
 class Spelling:
@@ -21,7 +20,7 @@ class Spelling:
     def __init__(self, words: Sequence[str], table: npt.NDArray[np.uint64]) -> None:
         self.words = words
         self.table = table
-        self._entries = memoryview(table)  # of which single ones are read faster
+        self._entries = table.data  # of which single ones are read faster
 
     def near(self, word: str) -> list[str]:
         """The known words one letter away from ``word``, in alphabetical order."""
@@ -38,27 +37,20 @@ class Spelling:
         return sorted(known for known in found if known != word and one_letter_apart(word, known))
 
 
-def spelling_steps(
-    words: Collection[str], before: Spelling | None
-) -> Generator[None, None, Spelling]:
-    """Build the table, pausing about every millisecond; ``before`` knows the first of the same words."""
+def build_spelling(words: Collection[str], before: Spelling | None) -> Spelling:
+    """Build the table; ``before`` knows the first of the same words."""
     if before is not None and len(before.words) == len(words):
         return before
     known = 0 if before is None else len(before.words)
     table = np.empty(0, dtype=np.uint64) if before is None else before.table
     listed = tuple(words)
-    chunks = [np.empty(0, dtype=np.uint64)]
-    for start in range(known, len(listed), _WORDS_PER_STEP):
-        entries = [
-            form << 32 | number
-            for number, word in enumerate(listed[start : start + _WORDS_PER_STEP], start)
-            if _correctable(word)
-            for form in _forms(word)
-        ]
-        chunks.append(np.array(entries, dtype=np.uint64))
-        yield
-    new = np.sort(np.concatenate(chunks))
-    yield
+    entries = [
+        form << 32 | number
+        for number, word in enumerate(listed[known:], known)
+        if _correctable(word)
+        for form in _forms(word)
+    ]
+    new = np.sort(np.array(entries, dtype=np.uint64))
     return Spelling(listed, np.insert(table, np.searchsorted(table, new), new))
 
 

@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import chain, pairwise
+from threading import Lock
 from typing import NamedTuple
 
 from Stemmer import Stemmer
@@ -139,8 +140,9 @@ class Lexicon:
 
     ``words`` are as written, case-folded; ``terms`` holds the term number of each word. It only
     grows, so the indexes of following generations share one; a word unknown to an older index is
-    simply a number beyond its own. ``hashes`` hold for each term what its phrases are known by, 0 for
-    one that makes no phrase: stop words, and text without blanks.
+    simply a number beyond its own. Threads may learn into it at once. ``hashes`` hold for each term
+    what its phrases are known by, 0 for one that makes no phrase: stop words, and text without blanks.
+    ``others`` are, by term, those that mean the same.
     """
 
     def __init__(self) -> None:
@@ -153,6 +155,7 @@ class Lexicon:
         self._stems: dict[str, str] = {}
         self._run_words = _RunWords(self._learn_run)
         self._stemmer = Stemmer("english", 0)  # words are kept here
+        self._learning = Lock()
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -191,7 +194,8 @@ class Lexicon:
 
     def _learn_run(self, run: str) -> tuple[int, ...]:
         """The word numbers of one run that was not read before."""
-        return tuple(map(self._learn_word, analyse(run).words))
+        with self._learning:
+            return tuple(map(self._learn_word, analyse(run).words))
 
     def _learn_word(self, word: str) -> int:
         number = self.words.setdefault(word, len(self.words))
