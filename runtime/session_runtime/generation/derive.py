@@ -108,8 +108,8 @@ def field_weights(settings: Settings) -> FieldWeights:
         parameters=weights.parameters,
         parameter_descriptions=weights.parameter_descriptions,
         enums=weights.enums,
-        synonyms=weights.synonym_share,
-        translations=weights.translation_share,
+        synonym_share=weights.synonym_share,
+        translation_share=weights.translation_share,
         saturation=weights.saturation,
         rarity=weights.rarity,
     )

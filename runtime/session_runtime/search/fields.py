@@ -38,7 +38,7 @@ NAMING = (Field.NAME, Field.NAMESPACE, Field.ALIASES)
 class FieldWeights:
     """How much a match in each field counts; 0 leaves a field out.
 
-    ``synonyms`` is the share that a synonym of a query word brings instead of it, ``translations``
+    ``synonym_share`` is what a synonym of a query word brings instead of it, ``translation_share``
     what its translation brings besides. ``saturation`` says how slowly further evidence for the same
     word stops to matter, ``rarity`` how much more a rare word counts than a common one (0: not at
     all).
@@ -52,8 +52,8 @@ class FieldWeights:
     parameters: float = 0.9
     parameter_descriptions: float = 0.6
     enums: float = 0.8
-    synonyms: float = 0.35
-    translations: float = 0.65
+    synonym_share: float = 0.35
+    translation_share: float = 0.65
     saturation: float = 1.9
     rarity: float = 0.75
 

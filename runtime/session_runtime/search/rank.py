@@ -216,10 +216,10 @@ class Scorer:
         impacts, best = np.zeros(self.size), hits.best
         impacts[hits.docs] = hits.impacts
         if synonyms:
-            best = max(best, self._raise(impacts, synonyms, weights.synonyms))
+            best = max(best, self._raise(impacts, synonyms, weights.synonym_share))
         if translations:
             more = np.zeros(self.size)
-            best += self._raise(more, translations, weights.translations)
+            best += self._raise(more, translations, weights.translation_share)
             impacts += more
         docs = (impacts > 0).nonzero()[0]  # twice as fast as for the figures themselves
         return Hits(hits.term, docs, impacts[docs], hits.named, best)
