@@ -20,6 +20,14 @@ PHRASE = 0.1
 JOINED = 0.35
 """How much two neighbouring words count as one word."""
 
+SMALL = 0.35
+"""What a small word adds where a name has it beside another word of the request."""
+
+PARTED = 3
+"""How far before a small word its verb may stand: *turn the light off*."""
+
+_NO_DOCS: Docs = np.empty(0, np.int64)
+
 MOST_TERMS_OF_A_DEED = 12
 
 
@@ -37,10 +45,14 @@ class Term(NamedTuple):
 
 
 class Spoken(NamedTuple):
-    """A word of the query as written, and the terms it is searched by, in their order."""
+    """A word of the query as written, and the terms it is searched by, in their order.
+
+    A ``small`` one (*on*, *before*) has none of its own: it counts together with another word.
+    """
 
     text: str
     terms: tuple[Term, ...]
+    small: Hits | None = None
 
 
 class Phrase(NamedTuple):
@@ -141,22 +153,34 @@ def collect(
     """
     found = tuple(filter(None, (_each_once(_sentence(scorer, words)) for words in sentences)))
     terms = found[0] if len(found) == 1 else _each_once(chain.from_iterable(found))
-    phrases = {phrase.text: phrase for words in sentences for phrase in _phrases(scorer, words)}
+    phrases = {
+        phrase.text: phrase
+        for words in sentences
+        for phrase in (*_phrases(scorer, words), *_with_small_words(words))
+    }
     deed = deed_of(texts) if len(terms) <= MOST_TERMS_OF_A_DEED else NO_DEED
     best = 2 * sum(term.best for term in terms) + sum(phrase.bonus for phrase in phrases.values())
     return Evidence(scorer, terms, found, tuple(phrases.values()), deed, best)
 
 
 def _sentence(scorer: Scorer, words: Sequence[Spoken]) -> Iterator[Term]:
-    """The terms of a sentence, and what each two neighbouring words find as one."""
-    before = ""
+    """The terms of a sentence, and what each two neighbouring words find as one.
+
+    A small word may be parted from its verb: *log me in* is a login too.
+    """
+    before: list[str] = []
+    beside = False
     for word in words:
         yield from word.terms
         text = word.text.lower() if word.text.isascii() and word.text.isalpha() else ""
-        hits = scorer.joined(before, text) if before and text else None
-        if hits is not None:
-            yield weighted(hits, JOINED)
-        before = text
+        small = word.small is not None
+        reach = PARTED if small else int(beside)
+        for left in before[-reach:] if text and reach else ():
+            hits = scorer.joined(left, text)
+            if hits is not None:
+                yield weighted(hits, JOINED)
+        beside = bool(text) and not small
+        before = before if small else [*before, text]
 
 
 def _each_once(terms: Iterable[Term]) -> tuple[Term, ...]:
@@ -167,6 +191,17 @@ def _each_once(terms: Iterable[Term]) -> tuple[Term, ...]:
         if len(term.hits.docs) and (name not in kept or kept[name].weight < term.weight):
             kept[name] = term
     return tuple(kept.values())
+
+
+def _with_small_words(words: Sequence[Spoken]) -> Iterator[Phrase]:
+    """Where a name has a small word of the sentence beside another word of it: ``turn_on_light``."""
+    small = [(word.text, word.small) for word in words if word.small is not None]
+    others = [term.hits.named for word in words for term in word.terms] if small else []
+    named = np.unique(np.concatenate(others)) if others else _NO_DOCS
+    for text, hits in small:
+        docs = np.intersect1d(hits.named, named, assume_unique=True)
+        if len(docs):
+            yield Phrase(text, docs, SMALL * 2 * hits.best)
 
 
 def _phrases(scorer: Scorer, words: Sequence[Spoken]) -> Iterator[Phrase]:

@@ -15,7 +15,7 @@ from session_runtime.search.impacts import Docs, Scores
 from session_runtime.search.lru import Lru
 from session_runtime.search.query import Keywords, Word
 from session_runtime.search.rank import Hits, Scorer
-from session_runtime.search.terms import LIGHT_WORDS, STOP_WORDS, analyse, is_cjk, runs
+from session_runtime.search.terms import LIGHT_WORDS, SMALL_WORDS, STOP_WORDS, analyse, is_cjk, runs
 
 EXACT_LAYER, NAME_LAYER = 2, 1
 WORDS_KEPT = 1_024
@@ -87,7 +87,7 @@ class KeywordRanker:
         sought = [self._seek(word) for word in telling]
         scores = self._collect(keywords, telling, sought).scores()
         scores[scores < WEAKEST * scores.max(initial=0)] = 0
-        scores[_in_all([found.named for found in sought])] += NAME_LAYER
+        scores[self._with_every_word(words, sought)] += NAME_LAYER
         if len(telling) == len(words) and _misses_the_point(sought):
             scores[:] = 0
         _drop_mere_mentions(telling, sought, scores)
@@ -108,6 +108,11 @@ class KeywordRanker:
         self, keywords: Keywords, telling: Sequence[Word], sought: Sequence[Sought]
     ) -> Evidence:
         words = {
+            word.text: Spoken(word.text, (), hits)
+            for word in keywords.words
+            if (hits := self._small(word.text)) is not None
+        }
+        words |= {
             word.text: Spoken(word.text, found.as_literal() if word.literal else found.terms)
             for word, found in zip(telling, sought, strict=True)
         }
@@ -145,6 +150,22 @@ class KeywordRanker:
             parts = tuple(part for part in parts if part not in STOP_WORDS) or parts
         joined = self._scorer.hits(cut.joined) if cut.joined is not None else None
         return [self._scorer.hits(part) for part in parts], joined
+
+    def _with_every_word(self, words: Sequence[Word], sought: Sequence[Sought]) -> Docs:
+        """The tools whose name holds all telling words, and of these those with the small ones too."""
+        held = _in_all([found.named for found in sought])
+        for word in words if len(held) > 1 else ():
+            hits = self._small(word.text)
+            both = held if hits is None else _in_all((held, hits.named))
+            held = both if len(both) else held
+        return held
+
+    def _small(self, text: str) -> Hits | None:
+        """What a small word finds in names."""
+        word = fold(text)
+        if word not in SMALL_WORDS:
+            return None
+        return self._scorer.hits(word)
 
     def _holders(self, word: Word) -> npt.NDArray[np.bool_]:
         """Tools that hold every part of a required word, or its joined form."""

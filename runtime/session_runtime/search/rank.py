@@ -15,7 +15,7 @@ from session_runtime.search.deeds import DEEDS, NO_DEED
 from session_runtime.search.fields import Field
 from session_runtime.search.impacts import Docs, Scores, cell_weights, compute_impacts
 from session_runtime.search.lru import Lru
-from session_runtime.search.terms import STOP_WORDS, is_cjk, phrase_number
+from session_runtime.search.terms import SMALL_WORDS, STOP_WORDS, is_cjk, phrase_number
 
 TERMS_KEPT = 512
 SHORTEST_PIECE, LONGEST_GLUED = 3, 40
@@ -89,7 +89,7 @@ class Scorer:
     def joined(self, left: str, right: str) -> Hits | None:
         """What two neighbouring words find as one: ``key vault`` is a ``keyvault`` too."""
         term = self._corpus.lexicon.stem(left + right)
-        return self._own(term) if self._held(term) else None
+        return self._own(term) if self._held(term) and left + right not in STOP_WORDS else None
 
     def side_by_side(self, terms: Sequence[str]) -> Iterator[tuple[int, Docs]]:
         """Which of some terms, with its follower, stand so in descriptions, and of which tools."""
@@ -179,12 +179,13 @@ class Scorer:
         if len(word) > LONGEST_GLUED:
             return _nothing(term)
         lexicon = self._corpus.lexicon
-        for end in range(SHORTEST_PIECE, len(word) - SHORTEST_PIECE + 1):
+        for end in range(SHORTEST_PIECE, len(word) - 1):
             pieces = word[:end], word[end:]
-            if all(map(self._written, pieces)) and STOP_WORDS.isdisjoint(pieces):
+            if _may_be_glued(*pieces) and all(map(self._written, pieces)):
                 left, right = (self._own(lexicon.stem(piece)) for piece in pieces)
-                if len(left.docs) and len(right.docs):
-                    return _both(term, left, right)
+                both = _both(term, left, right)
+                if len(both.named if pieces[1] in SMALL_WORDS else both.docs):
+                    return both
         return _nothing(term)
 
     def _with_others(
@@ -219,6 +220,13 @@ def _impact(hits: Hits, doc: int) -> float:
     at = int(np.searchsorted(hits.docs, doc))
     found = at < len(hits.docs) and hits.docs[at] == doc
     return float(hits.impacts[at]) if found else 0.0
+
+
+def _may_be_glued(left: str, right: str) -> bool:
+    """Whether two words may be written as one: ``log`` and ``in``, but not ``my`` and ``list``."""
+    return left not in STOP_WORDS and (
+        right in SMALL_WORDS or (right not in STOP_WORDS and len(right) >= SHORTEST_PIECE)
+    )
 
 
 def _nothing(term: str) -> Hits:

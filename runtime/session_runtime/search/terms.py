@@ -42,6 +42,14 @@ STOP_WORDS = frozenset(
 )
 """Words of a request that say nothing about the tool; kept if a query has no others."""
 
+SMALL_WORDS = frozenset(
+    """
+    above after again all at before below between by from get here in into more most no not now
+    off on once only over same through to under until with
+    """.split()
+)
+"""Stop words that may be all that tells two tools apart; they count where a name has them."""
+
 LIGHT_WORDS = frozenset(
     """
     able additionally also appreciate assist curious ensure finally furthermore hello hey hi
