@@ -14,6 +14,8 @@ from itertools import chain, pairwise
 
 from Stemmer import Stemmer
 
+from session_runtime.search.han import simplify
+
 _CJK = (
     "\u3005\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
     "\U00020000-\U0003ffff"
@@ -62,11 +64,11 @@ LIGHT_WORDS = frozenset(
 
 
 def normalise(text: str) -> str:
-    """NFKC, with lone surrogates replaced, so that every text can be searched and sent."""
+    """NFKC and simplified Han, with lone surrogates replaced, so that every text can be searched."""
     if text.isascii():
         return text
     valid = text.encode("utf-8", "replace").decode("utf-8")
-    return unicodedata.normalize("NFKC", valid)
+    return simplify(unicodedata.normalize("NFKC", valid))
 
 
 def runs(text: str) -> list[str]:
