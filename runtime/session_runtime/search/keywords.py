@@ -134,6 +134,7 @@ class KeywordRanker:
             held = _in_all([part.named for part in parts])
             named.append(held if joined is None else np.union1d(held, joined.named))
             found += parts if joined is None else (*parts, joined)
+            found += self._scorer.long_words(run) if is_cjk(run) else ()
         docs = (
             found[0].docs
             if len(found) == 1

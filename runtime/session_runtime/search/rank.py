@@ -5,6 +5,7 @@ Which words a query has is decided in ``query``, what outranks what in ``view``.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial, reduce
 from itertools import pairwise
 
 import numpy as np
@@ -19,6 +20,9 @@ from session_runtime.search.terms import SMALL_WORDS, STOP_WORDS, is_cjk, phrase
 
 TERMS_KEPT = 512
 SHORTEST_PIECE, LONGEST_GLUED = 3, 40
+LONG_WORDS = range(3, 7)
+"""Lengths of the synonyms that are looked for in text without blanks."""
+
 OTHER_DEED = 0.9
 """What is left of a score if, say, the request is to look and the tool removes."""
 
@@ -88,8 +92,20 @@ class Scorer:
 
     def joined(self, left: str, right: str) -> Hits | None:
         """What two neighbouring words find as one: ``key vault`` is a ``keyvault`` too."""
-        term = self._corpus.lexicon.stem(left + right)
-        return self._own(term) if self._held(term) and left + right not in STOP_WORDS else None
+        word = left + right
+        if word in STOP_WORDS:
+            return None
+        term = self._corpus.lexicon.stem(word)
+        if term in self._corpus.lexicon.compounds:
+            return self.hits(word)
+        return self._own(term) if self._held(term) else None
+
+    def long_words(self, run: str) -> Iterator[Hits]:
+        """What the synonyms find of the words in text without blanks that are longer than a pair."""
+        for size in LONG_WORDS:
+            for start in range(len(run) - size + 1):
+                if (word := run[start : start + size]) in self._corpus.lexicon.compounds:
+                    yield self.hits(word)
 
     def side_by_side(self, terms: Sequence[str]) -> Iterator[tuple[int, Docs]]:
         """Which of some terms, with its follower, stand so in descriptions, and of which tools."""
@@ -125,7 +141,7 @@ class Scorer:
 
     def _find(self, word: str) -> Hits:
         term = self._corpus.lexicon.stem(word)
-        hits = self._own(term)
+        hits = self._alone(term)
         if not len(hits.docs):
             hits = self._corrected(word, term)
         if term not in self._corpus.lexicon.synonyms:
@@ -137,9 +153,20 @@ class Scorer:
         """What the synonyms of a term find: those in its own script, and its translations."""
         synonyms = self._corpus.lexicon.synonyms[term]
         scripts: tuple[list[Hits], list[Hits]] = [], []
-        for synonym in filter(self._held, synonyms):
-            scripts[is_cjk(synonym) != is_cjk(term)].append(self._own(synonym))
+        for hits in map(self._alone, synonyms):
+            if len(hits.docs):
+                scripts[is_cjk(hits.term) != is_cjk(term)].append(hits)
         return scripts
+
+    def _alone(self, term: str) -> Hits:
+        """This term without synonyms; a compound finds the tools that hold all of its terms."""
+        hits = self._own(term)
+        pieces = self._corpus.lexicon.compounds.get(term, ())
+        if len(hits.docs) or not pieces:
+            return hits
+        found = [self._own(piece) for piece in pieces]
+        both = reduce(partial(_both, term), found)
+        return replace(both, impacts=both.impacts / len(found), best=both.best / len(found))
 
     def _held(self, term: str) -> bool:
         """Whether a visible tool holds a term."""

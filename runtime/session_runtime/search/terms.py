@@ -8,7 +8,7 @@ much is decided in ``fields`` and ``rank``.
 import re
 import unicodedata
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, pairwise
 
@@ -125,6 +125,15 @@ def analyse(run: str) -> Analysed:
     return Analysed(cut, run.casefold() if len(cut) > 1 else None)
 
 
+def pieces_of(word: str) -> Iterator[str]:
+    """The words that texts hold instead of one: 文件, 件夹 for 文件夹, virtual, machine for virtual_machine."""
+    for run in runs(word):
+        if is_cjk(run) and len(run) > 2:
+            yield from map("".join, pairwise(run))
+        else:
+            yield run
+
+
 def phrase_number(left: int, right: int) -> int:
     """The number of a phrase of two terms with these hashes: the same in every process."""
     return left * 31 + right & PHRASE_NUMBERS
@@ -136,7 +145,8 @@ class Lexicon:
     ``words`` are as written, case-folded; ``terms`` holds the term number of each word. It only
     grows, so the indexes of following generations share one; a word unknown to an older index is
     simply a number beyond its own. ``hashes`` hold for each term what its phrases are known by, 0 for
-    one that makes no phrase: stop words, and text without blanks.
+    one that makes no phrase: stop words, and text without blanks. ``compounds`` are the terms of
+    ``synonyms`` that texts hold as several: those of 文件夹, or of *virtual machine*.
     """
 
     def __init__(self) -> None:
@@ -146,6 +156,7 @@ class Lexicon:
         self.hashes: list[int] = []
         self.stop_numbers: set[int] = set()
         self.synonyms: dict[str, tuple[str, ...]] = {}
+        self.compounds: dict[str, tuple[str, ...]] = {}
         self._stems: dict[str, str] = {}
         self._run_words = _RunWords(self._learn_run)
         self._stemmer = Stemmer("english", 0)  # words are kept here
@@ -165,11 +176,19 @@ class Lexicon:
 
     def learn_synonyms(self, group: str) -> None:
         """Make every word of a blank-separated group a synonym of the others."""
-        terms = [self.stem(word) for word in group.split()]
+        terms = [self._term_of(word) for word in normalise(group).casefold().split()]
         for term in terms:
             others = dict.fromkeys((*self.synonyms.get(term, ()), *terms))
             del others[term]
             self.synonyms[term] = tuple(others)
+
+    def _term_of(self, word: str) -> str:
+        """The term of a synonym; one that texts hold as several terms is remembered with these."""
+        pieces = tuple(map(self.stem, pieces_of(word)))
+        term = self.stem("".join(runs(word)))
+        if len(pieces) > 1:
+            self.compounds[term] = pieces
+        return term
 
     def stem(self, word: str) -> str:
         """The term that a word is indexed as."""
