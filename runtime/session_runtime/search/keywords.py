@@ -15,6 +15,7 @@ from session_runtime.search.impacts import Docs, Scores
 from session_runtime.search.lru import Lru
 from session_runtime.search.query import Keywords, Word
 from session_runtime.search.rank import Hits, Scorer
+from session_runtime.search.spoken import telling_terms
 from session_runtime.search.terms import LIGHT_WORDS, SMALL_WORDS, STOP_WORDS, analyse, is_cjk, runs
 
 EXACT_LAYER, NAME_LAYER = 2, 1
@@ -146,9 +147,7 @@ class KeywordRanker:
 
     def _find_run(self, run: str) -> tuple[list[Hits], Hits | None]:
         cut = analyse(run)
-        parts = cut.parts
-        if is_cjk(run):
-            parts = tuple(part for part in parts if part not in STOP_WORDS) or parts
+        parts = telling_terms(run) if is_cjk(run) else cut.parts
         joined = self._scorer.hits(cut.joined) if cut.joined is not None else None
         return [self._scorer.hits(part) for part in parts], joined
 

@@ -5,6 +5,7 @@ described in English. Chinese words have one or two characters, as the index hol
 Here are deeds, software and data; what people talk about otherwise is in ``everyday``.
 """
 
+from session_runtime.search.colloquial import COLLOQUIAL
 from session_runtime.search.everyday import EVERYDAY
 
 DEEDS_AND_DATA: tuple[str, ...] = tuple(
@@ -221,4 +222,4 @@ DEEDS_AND_DATA: tuple[str, ...] = tuple(
     """.strip().splitlines()
 )
 
-GROUPS = (*DEEDS_AND_DATA, *EVERYDAY)
+GROUPS = (*DEEDS_AND_DATA, *EVERYDAY, *COLLOQUIAL)

@@ -1,0 +1,39 @@
+"""What of spoken Chinese says nothing about a tool: forms of request, particles, pronouns.
+
+Text without blanks is searched by characters and pairs, so such words are cut out before it is cut
+up: no pair may hold half of one. Words that merely hold such a character (目的, 不要) stay whole.
+"""
+
+import re
+from itertools import chain
+
+from session_runtime.search.terms import STOP_WORDS, analyse
+
+_KEPT = """
+目的 的士 标的 了解 为了 除了 罢了 了结 酒吧 网吧 贴吧 吧台 氛围 就是说
+"""
+_FILLERS = """
+请问 请你 请您 请帮我 请帮忙 请给我 麻烦你 麻烦您 麻烦帮我 麻烦 劳驾 拜托 帮我 帮忙 帮个忙 帮他 帮她 替我 给我 让我 告诉我
+我想知道 我想要 我想 我要 我需要 我希望 我打算 我准备 我们 我的 我 你们 你能不能 你能 你可以 你的 你 您能 您的 您 他们 她们 它们
+他的 她的 它的 他 她 它 咱们 咱 自己的 想知道 想要 能不能 能否 可不可以 可以 可否 会不会 要不要 是不是 有没有 好不好 行不行
+不知道 知道 怎么样 怎么 怎样 如何 为什么 为啥 什么时候 什么样 什么 哪些 哪个 哪种 哪位 哪儿 谁 多少 几个 是什么
+这个 这些 这种 这样 这里 这儿 那个 那些 那种 那样 那里 某个 某些 一个 一些 一下子 一下 一份
+一张 一首 一条 一篇 一段 一次 一位 一种 一点 然后 接着 并且 以及 而且 另外 的话 的时候 从来 一直 总是 经常 已经 马上 立刻 赶紧 赶快 非常 特别 十分 到底 究竟
+的 了 吗 呢 吧 啊 呀 哦 嘛 呗 啦
+看看 看一看 看一下 查一下 查查 找一下 找找 谢谢 多谢 感谢 您好 你好
+"""
+
+
+def _any_of(words: str) -> str:
+    return "|".join(sorted(words.split(), key=lambda word: (-len(word), word)))
+
+
+_PIECES = re.compile(f"({_any_of(_KEPT)})|(?:{_any_of(_FILLERS)})")
+
+
+def telling_terms(run: str) -> tuple[str, ...]:
+    """The characters and pairs of Han text that may tell something, each once; all if none does."""
+    pieces = _PIECES.sub(lambda found: found.group(1) or " ", run).split()
+    terms = chain.from_iterable(analyse(piece).parts for piece in pieces)
+    telling = (term for term in terms if term not in STOP_WORDS)
+    return tuple(dict.fromkeys(telling)) or analyse(run).parts
