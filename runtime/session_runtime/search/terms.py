@@ -54,13 +54,16 @@ SMALL_WORDS = frozenset(
 
 LIGHT_WORDS = frozenset(
     """
-    able additionally also appreciate assist curious ensure finally furthermore hello hey hi
-    interested interesting kindly lastly may might moreover must plan planned planning plans provide
-    provided provides providing shall tell telling thank thanks us use used uses using wonder
-    wondering
+    appreciate appreciated excuse grateful greetings hello hey hi kindly sorry thank thanks
+    able assist assistance may maybe might must ought perhaps possible possibly shall
+    eager glad hope hoping intend interested interesting keen love wish wonder wondering curious
+    accordingly additionally besides finally firstly furthermore hence however lastly meanwhile
+    moreover secondly therefore thirdly thus
+    provide provided provides providing tell telling
+    us use used uses using
     """.split()
 )
-"""Words that are mostly politeness or links between sentences, and now and then mean a tool."""
+"""Words of requests that hardly ever mean a tool, by line: polite, modest, wishing, linking, handing over, using."""
 
 
 def normalise(text: str) -> str:
