@@ -27,8 +27,6 @@ COLLOQUIAL: tuple[str, ...] = tuple(
     简讯 短信 sms
     讯息 消息 message
     讯号 信号 signal
-    登入 登录 登陆 login
-    登出 注销 退出 logout
     搜寻 搜索 查找 寻找 search
     设定 设置 setting
     连结 链接 网址 link
@@ -70,12 +68,11 @@ COLLOQUIAL: tuple[str, ...] = tuple(
     日期 几号 星期几 礼拜 date
     农历 阴历 黄历 lunar
     公历 阳历 日历 calendar
-    地点 位置 哪里 在哪 地方 place
+    地点 位置 哪里 地方 place
     路线 怎么走 导航 走法 route
     距离 多远 路程 distance
     时长 多久 耗时 duration
     天气 下雨 下雪 降温 晴天 气象 weather
-    气温 温度 temperature
     穿衣 穿什么 衣着 clothing
     说话 发言 讲话 聊天 speak
     发言 消息 留言 message
@@ -91,7 +88,7 @@ COLLOQUIAL: tuple[str, ...] = tuple(
     拉人 邀请 请人 invite
     禁言 闭嘴 mute
     活跃 活跃度 积极 active
-    潜水 沉默 不活跃 冒泡 inactive
+    潜水 沉默 不活跃 inactive
     点赞 喜欢 like
     评论 留言 热评 评价 回复 comment
     转发 分享 转给 share
@@ -99,7 +96,6 @@ COLLOQUIAL: tuple[str, ...] = tuple(
     签到 打卡 checkin
     入群 进群 加群 join
     退群 离群 leave
-    头像 自拍 avatar
     昵称 名字 称呼 名片 nickname
     头衔 称号 title
     识别 看图 识图 辨认 recognize
@@ -115,7 +111,7 @@ COLLOQUIAL: tuple[str, ...] = tuple(
     压缩包 压缩 解压 archive
     表格 电子表格 excel
     幻灯片 演示文稿 演示 ppt
-    文档 文稿 word
+    文档 文稿 document
     网页 网站 页面 web
     网速 带宽 延迟 测速 speed
     热搜 热榜 热门 热点 trending
@@ -158,12 +154,10 @@ COLLOQUIAL: tuple[str, ...] = tuple(
     忘记 忘掉 遗忘 forget
     知识 知识库 百科 knowledge
     帮助 用法 使用方法 help
-    命令 指令 口令 command
     版本 更新日志 版本号 version
     域名 网域 注册商 domain
     注册 开户 register
     代码 编程 写代码 程序 code
-    运行 执行 run
     报错 出错 错误 故障 error
     修复 修好 维修 fix
     仓库 代码库 repo
@@ -171,7 +165,6 @@ COLLOQUIAL: tuple[str, ...] = tuple(
     论文 文献 学术 paper
     声音 语音 朗读 配音 voice
     视频 短视频 录像 video
-    下载 保存 download
     上传 传上去 upload
     发送 发给 发到 send
     附件 附上 attachment
@@ -179,11 +172,10 @@ COLLOQUIAL: tuple[str, ...] = tuple(
     电话 打电话 通话 call
     验证码 校验码 captcha
     余额 剩余 还剩 balance
-    流量 话费 套餐 data
+    话费 流量 套餐
     彩票 中奖 抽奖 lottery
     生日 诞辰 birthday
     年龄 岁数 age
-    身高 体重 height
     统计 数目 数量 人数 count
     趋势 走势 变化 trend
     比较 对比 区别 差别 compare
@@ -199,6 +191,5 @@ COLLOQUIAL: tuple[str, ...] = tuple(
     皮肤 外观 skin
     等级 级别 升级 level
     最近 近期 近来 recent
-    活动 事件 event
     """.strip().splitlines()
 )

@@ -9,7 +9,7 @@ from itertools import chain
 
 from session_runtime.search.terms import STOP_WORDS, analyse
 
-_FILLERS = """
+FILLERS = """
 请问 请你 请您 请帮 麻烦 劳驾 拜托 帮我 帮忙 帮个忙 帮他 帮她 替我 给我 让我 告诉我 谢谢 多谢 感谢 您好 你好
 我想知道 我想要 我想 我要 我需要 我希望 我打算 我准备 想知道 想要 不知道 知道
 我们 我的 我 你们 你的 你 您的 您 他们 她们 它们 他的 她的 它的 他 她 它 咱们 咱 自己的
@@ -22,7 +22,7 @@ _FILLERS = """
 从来 一直 总是 经常 已经 马上 立刻 赶紧 赶快 非常 特别 十分 到底 究竟
 的 了 吗 呢 吧 呀 啊 哦 嘛 呗 啦 都 在 把 被 将 从
 """
-_KEPT = """
+KEPT = """
 目的 的士 标的 了解 了结 为了 除了 罢了 酒吧 网吧 贴吧 吧台 首都 都市 成都 都江堰
 在线 存在 正在 现在 所在 在职 把握 把关 被动 将来 即将 服从 从业
 """
@@ -32,7 +32,7 @@ def _any_of(words: str) -> str:
     return "|".join(sorted(words.split(), key=lambda word: (-len(word), word)))
 
 
-_PIECES = re.compile(f"({_any_of(_KEPT)})|(?:{_any_of(_FILLERS)})")
+_PIECES = re.compile(f"({_any_of(KEPT)})|(?:{_any_of(FILLERS)})")
 
 
 def telling_terms(run: str) -> tuple[str, ...]:
