@@ -2,7 +2,8 @@
 
 import pytest
 
-from session_runtime.search import index_tools
+from session_runtime.registry.names import build_wire_names
+from session_runtime.search import FieldWeights, build_index, index_tools
 from session_runtime.search.deeds import NO_DEED, WORDS_BY_DEED, deed_of
 from session_runtime.search.spoken import FILLERS, KEPT, telling_terms
 from session_runtime.search.synonyms import GROUPS
@@ -46,6 +47,29 @@ def test_two_words_that_stand_for_one_find_it_together_but_neither_does_alone() 
     assert ranked(view, "virtual tour") == ["tour.virtual"]
     hosts = view_of(tool("a.start", "starts a virtual machine"), tool("b.wash", "a machine"))
     assert ranked(hosts, "vm") == ["a.start"]
+
+
+@pytest.mark.requirement("TS-8")
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("サーバー", "okapi"),
+        ("インターネット", "okapi"),
+        ("인터넷", "okapi"),
+        ("虛擬機器", "okapi"),
+        ("forest giraffe", "okapi"),
+        ("mp3", "okapi"),
+        ("Ökapi", "鹿"),
+    ],
+)
+def test_synonyms_of_an_operator_work_in_any_script(one: str, other: str) -> None:
+    group = f"{one.replace(' ', '_')} {other}"
+    wire = build_wire_names(["a.tool"], "__")
+    for request, held in ((one, other), (other, one)):
+        specs = (tool("a.tool", f"holds {held} here"),)
+        with_it = build_index(specs, wire, FieldWeights(), synonyms=(group,))
+        assert [name for name, _ in with_it.rank(request, 5)] == ["a.tool"]
+        assert build_index(specs, wire, FieldWeights()).rank(request, 5) == []
 
 
 def test_no_group_holds_a_word_twice_or_is_held_by_another() -> None:

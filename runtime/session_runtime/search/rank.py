@@ -20,9 +20,6 @@ from session_runtime.search.terms import SMALL_WORDS, STOP_WORDS, is_cjk, phrase
 
 TERMS_KEPT = 512
 SHORTEST_PIECE, LONGEST_GLUED = 3, 40
-LONG_WORDS = range(3, 7)
-"""Lengths of the synonyms that are looked for in text without blanks."""
-
 OTHER_DEED = 0.9
 """What is left of a score if, say, the request is to look and the tool removes."""
 
@@ -102,9 +99,10 @@ class Scorer:
 
     def long_words(self, run: str) -> Iterator[Hits]:
         """What the synonyms find of the words in text without blanks that are longer than a pair."""
-        for size in LONG_WORDS:
+        lexicon = self._corpus.lexicon
+        for size in sorted(lexicon.long_sizes):
             for start in range(len(run) - size + 1):
-                if (word := run[start : start + size]) in self._corpus.lexicon.compounds:
+                if (word := run[start : start + size]) in lexicon.compounds:
                     yield self.hits(word)
 
     def side_by_side(self, terms: Sequence[str]) -> Iterator[tuple[int, Docs]]:

@@ -149,7 +149,8 @@ class Lexicon:
     grows, so the indexes of following generations share one; a word unknown to an older index is
     simply a number beyond its own. ``hashes`` hold for each term what its phrases are known by, 0 for
     one that makes no phrase: stop words, and text without blanks. ``compounds`` are the terms of
-    ``synonyms`` that texts hold as several: those of 文件夹, or of *virtual machine*.
+    ``synonyms`` that texts hold as several: those of 文件夹, or of *virtual machine*; ``long_sizes``
+    are the lengths of the former.
     """
 
     def __init__(self) -> None:
@@ -160,6 +161,7 @@ class Lexicon:
         self.stop_numbers: set[int] = set()
         self.synonyms: dict[str, tuple[str, ...]] = {}
         self.compounds: dict[str, tuple[str, ...]] = {}
+        self.long_sizes: set[int] = set()
         self._stems: dict[str, str] = {}
         self._run_words = _RunWords(self._learn_run)
         self._stemmer = Stemmer("english", 0)  # words are kept here
@@ -191,6 +193,7 @@ class Lexicon:
         term = self.stem("".join(runs(word)))
         if len(pieces) > 1:
             self.compounds[term] = pieces
+            self.long_sizes |= {len(term)} if is_cjk(term) else set()
         return term
 
     def stem(self, word: str) -> str:
