@@ -42,6 +42,14 @@ def test_a_request_finds_the_one_of_two_tools_that_a_small_word_tells_apart(
 
 
 @pytest.mark.requirement("TS-8")
+def test_a_small_word_counts_for_the_sentence_that_it_stands_in() -> None:
+    rooms = ("kitchen", "garden")
+    view = view_of(*(tool(f"{room}.lights_{way}") for room in rooms for way in ("on", "off")))
+    request = "Kitchen on, please. Then the garden off."
+    assert set(ranked(view, request)[:2]) == {"kitchen.lights_on", "garden.lights_off"}
+
+
+@pytest.mark.requirement("TS-8")
 def test_a_small_word_finds_nothing_by_itself_beside_other_words() -> None:
     view = view_of(tool("sign_in", "opens a session"), tool("weather.forecast"))
     assert ranked(view, "the weather in Lyon") == ["weather.forecast"]

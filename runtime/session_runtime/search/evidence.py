@@ -26,8 +26,6 @@ SMALL = 0.35
 PARTED = 3
 """How far before a small word its verb may stand: *turn the light off*."""
 
-_NO_DOCS: Docs = np.empty(0, np.int64)
-
 MOST_TERMS_OF_A_DEED = 12
 
 
@@ -153,14 +151,12 @@ def collect(
     """
     found = tuple(filter(None, (_each_once(_sentence(scorer, words)) for words in sentences)))
     terms = found[0] if len(found) == 1 else _each_once(chain.from_iterable(found))
-    phrases = {
-        phrase.text: phrase
-        for words in sentences
-        for phrase in (*_phrases(scorer, words), *_with_small_words(words))
-    }
+    by_text = {phrase.text: phrase for words in sentences for phrase in _phrases(scorer, words)}
+    small = chain.from_iterable(_with_small_words(scorer, words) for words in sentences)
+    phrases = (*by_text.values(), *small)
     deed = deed_of(texts) if len(terms) <= MOST_TERMS_OF_A_DEED else NO_DEED
-    best = 2 * sum(term.best for term in terms) + sum(phrase.bonus for phrase in phrases.values())
-    return Evidence(scorer, terms, found, tuple(phrases.values()), deed, best)
+    best = 2 * sum(term.best for term in terms) + sum(phrase.bonus for phrase in phrases)
+    return Evidence(scorer, terms, found, phrases, deed, best)
 
 
 def _sentence(scorer: Scorer, words: Sequence[Spoken]) -> Iterator[Term]:
@@ -180,7 +176,7 @@ def _sentence(scorer: Scorer, words: Sequence[Spoken]) -> Iterator[Term]:
             if hits is not None:
                 yield weighted(hits, JOINED)
         beside = bool(text) and not small
-        before = before if small else [*before, text]
+        before = before if small else [*before[1 - PARTED :], text]
 
 
 def _each_once(terms: Iterable[Term]) -> tuple[Term, ...]:
@@ -193,13 +189,17 @@ def _each_once(terms: Iterable[Term]) -> tuple[Term, ...]:
     return tuple(kept.values())
 
 
-def _with_small_words(words: Sequence[Spoken]) -> Iterator[Phrase]:
+def _with_small_words(scorer: Scorer, words: Sequence[Spoken]) -> Iterator[Phrase]:
     """Where a name has a small word of the sentence beside another word of it: ``turn_on_light``."""
     small = [(word.text, word.small) for word in words if word.small is not None]
-    others = [term.hits.named for word in words for term in word.terms] if small else []
-    named = np.unique(np.concatenate(others)) if others else _NO_DOCS
+    if not small:
+        return
+    named = np.zeros(scorer.size, dtype=np.bool_)
+    for word in words:
+        for term in word.terms:
+            named[term.hits.named] = True
     for text, hits in small:
-        docs = np.intersect1d(hits.named, named, assume_unique=True)
+        docs = hits.named[named[hits.named]]
         if len(docs):
             yield Phrase(text, docs, SMALL * 2 * hits.best)
 

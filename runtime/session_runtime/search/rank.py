@@ -157,7 +157,7 @@ class Scorer:
         return scripts
 
     def _alone(self, term: str) -> Hits:
-        """This term without synonyms; a compound finds the tools that hold all of its terms."""
+        """What a term finds without synonyms; a compound finds the tools that hold all of its terms."""
         hits = self._own(term)
         pieces = self._corpus.lexicon.compounds.get(term, ())
         if len(hits.docs) or not pieces:

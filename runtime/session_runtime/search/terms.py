@@ -63,7 +63,10 @@ LIGHT_WORDS = frozenset(
     us use used uses using
     """.split()
 )
-"""Words of requests that hardly ever mean a tool, by line: polite, modest, wishing, linking, handing over, using."""
+"""Words of requests that hardly ever mean a tool; they count less.
+
+By line: polite, modest, wishing, linking sentences, handing over, using.
+"""
 
 
 def normalise(text: str) -> str:
@@ -129,7 +132,7 @@ def analyse(run: str) -> Analysed:
 
 
 def pieces_of(word: str) -> Iterator[str]:
-    """The words that texts hold instead of one: 文件, 件夹 for 文件夹, virtual, machine for virtual_machine."""
+    """The words that texts hold instead of one: 文件 and 件夹 for 文件夹, both of ``virtual_machine``."""
     for run in runs(word):
         if is_cjk(run) and len(run) > 2:
             yield from map("".join, pairwise(run))
