@@ -1,4 +1,4 @@
-"""Synonyms of everyday life, in groups like those of ``synonyms``: money, home, food, health, play."""
+"""Synonyms of everyday life, in groups like those of ``synonyms``: money, home, food, health, play, services."""
 
 EVERYDAY: tuple[str, ...] = tuple(
     """
@@ -217,5 +217,26 @@ EVERYDAY: tuple[str, ...] = tuple(
     tournament league championship competition 联赛 比赛 锦标
     fixture match game 赛程 比赛
     standings ranking leaderboard 积分 排行 排名
+    微信 wechat weixin
+    微博 weibo
+    百度 baidu
+    抖音 douyin
+    知乎 zhihu
+    淘宝 taobao
+    支付宝 alipay
+    哔哩哔哩 bilibili
+    小红书 xiaohongshu
+    高德 amap
+    钉钉 dingtalk
+    飞书 feishu lark
+    腾讯 tencent
+    阿里巴巴 阿里 alibaba
+    携程 ctrip
+    美团 meituan
+    谷歌 google
+    微软 microsoft
+    苹果 apple
+    推特 twitter
+    油管 youtube
     """.strip().splitlines()
 )

@@ -91,7 +91,6 @@ DEEDS_AND_DATA: tuple[str, ...] = tuple(
     website site web webpage page url 网站 网页
     link url 链接
     browser 浏览器
-    search google bing 搜索
     comment reply review feedback 评论 回复 评价
     note memo 笔记 备忘
     report 报告 报表
