@@ -99,7 +99,7 @@ def _new_lexicon(synonyms: tuple[str, ...]) -> Steps[Lexicon]:
     for word in sorted(STOP_WORDS):
         lexicon.learn_stop_word(word)
         yield
-    for group in (*GROUPS, *synonyms):
+    for group in (*GROUPS, *(normalise(group).casefold() for group in synonyms)):
         lexicon.learn_synonyms(group)
         yield
     return lexicon

@@ -1,4 +1,4 @@
-"""Synonyms of everyday life, in groups like those of ``synonyms``: money, home, food, health, play, services."""
+"""Synonyms of everyday life, in groups like those of ``synonyms``: money, home, health, play, services."""
 
 EVERYDAY: tuple[str, ...] = tuple(
     """

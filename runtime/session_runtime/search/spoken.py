@@ -5,6 +5,7 @@ up: no pair may hold half of one. Words that merely hold such a character (ç›®çš
 """
 
 import re
+from functools import lru_cache
 from itertools import chain
 
 from session_runtime.search.terms import STOP_WORDS, analyse
@@ -28,16 +29,19 @@ KEPT = """
 """
 
 
-def _any_of(words: str) -> str:
-    return "|".join(sorted(words.split(), key=lambda word: (-len(word), word)))
-
-
-_PIECES = re.compile(f"({_any_of(KEPT)})|(?:{_any_of(FILLERS)})")
-
-
 def telling_terms(run: str) -> tuple[str, ...]:
     """The characters and pairs of Han text that may tell something, each once; all if none does."""
-    pieces = _PIECES.sub(lambda found: found.group(1) or " ", run).split()
+    pieces = _pattern().sub(lambda found: found.group(1) or " ", run).split()
     terms = chain.from_iterable(analyse(piece).parts for piece in pieces)
     telling = (term for term in terms if term not in STOP_WORDS)
     return tuple(dict.fromkeys(telling)) or analyse(run).parts
+
+
+@lru_cache(maxsize=1)
+def _pattern() -> re.Pattern[str]:
+    """Words to keep, as a group, or to leave out; made once there is a Chinese query."""
+    return re.compile(f"({_any_of(KEPT)})|{_any_of(FILLERS)}")
+
+
+def _any_of(words: str) -> str:
+    return "|".join(sorted(words.split(), key=lambda word: (-len(word), word)))

@@ -183,15 +183,19 @@ class Lexicon:
         self.hashes[number] = 0
 
     def learn_synonyms(self, group: str) -> None:
-        """Make every word of a blank-separated group a synonym of the others."""
-        terms = [self._term_of(word) for word in normalise(group).casefold().split()]
+        """Make every word of a blank-separated group, normalised, a synonym of the others."""
+        terms = dict.fromkeys(map(self._term_of, group.split()))
         for term in terms:
-            others = dict.fromkeys((*self.synonyms.get(term, ()), *terms))
-            del others[term]
-            self.synonyms[term] = tuple(others)
+            others = tuple(other for other in terms if other != term)
+            known = self.synonyms.get(term)
+            self.synonyms[term] = others if known is None else tuple(dict.fromkeys(known + others))
 
     def _term_of(self, word: str) -> str:
         """The term of a synonym; one that texts hold as several terms is remembered with these."""
+        if not word.isascii() and len(word) < 3:
+            return word
+        if word.isalnum() and word.isascii():
+            return self.stem(word)
         pieces = tuple(map(self.stem, pieces_of(word)))
         term = self.stem("".join(runs(word)))
         if len(pieces) > 1:
