@@ -42,6 +42,28 @@ def test_a_request_finds_the_one_of_two_tools_that_a_small_word_tells_apart(
 
 
 @pytest.mark.requirement("TS-8")
+@pytest.mark.parametrize(
+    ("request_", "name"),
+    [
+        ("帮我把灯打开一下", "灯.打开"),
+        ("開燈", "灯.打开"),
+        ("关掉灯好吗", "灯.关闭"),
+        ("我想退群", "退群"),
+        ("能不能让我入群", "入群"),
+        ("房间里降温吧", "房间.降温"),
+        ("房间升温", "房间.升温"),
+    ],
+)
+def test_a_chinese_request_finds_the_one_of_two_tools_that_a_character_tells_apart(
+    request_: str, name: str
+) -> None:
+    names = ("灯.打开", "灯.关闭", "入群", "退群", "房间.升温", "房间.降温")
+    texts = {"灯.打开": "开灯", "灯.关闭": "关灯"}
+    view = view_of(*(tool(each, texts.get(each, "")) for each in names))
+    assert ranked(view, request_)[0] == name
+
+
+@pytest.mark.requirement("TS-8")
 def test_a_small_word_counts_for_the_sentence_that_it_stands_in() -> None:
     rooms = ("kitchen", "garden")
     view = view_of(*(tool(f"{room}.lights_{way}") for room in rooms for way in ("on", "off")))
