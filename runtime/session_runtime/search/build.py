@@ -89,7 +89,7 @@ def _new_lexicon(synonyms: tuple[str, ...]) -> Lexicon:
     lexicon = Lexicon()
     for word in sorted(STOP_WORDS):
         lexicon.learn_stop_word(word)
-    for group in (*GROUPS, *synonyms):
+    for group in (*GROUPS, *(normalise(group).casefold() for group in synonyms)):
         lexicon.learn_synonyms(group)
     return lexicon
 

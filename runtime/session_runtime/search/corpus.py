@@ -16,6 +16,7 @@ from session_runtime.registry.names import WireNames
 from session_runtime.registry.spec import ToolSpec
 from session_runtime.search.directory import Entry
 from session_runtime.search.fields import FieldWeights
+from session_runtime.search.han import simplify
 from session_runtime.search.spelling import Spelling
 from session_runtime.search.terms import Lexicon
 
@@ -34,7 +35,7 @@ _SEGMENT_ENDS = re.compile(r"[./:]|__")
 
 def fold(text: str) -> str:
     """The form in which spellings are compared when case does not matter."""
-    return text.casefold() if text.isascii() else normal("NFKC", text).casefold()
+    return text.casefold() if text.isascii() else simplify(normal("NFKC", text)).casefold()
 
 
 def compact(text: str) -> str:

@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from session_runtime.search.terms import analyse, runs
 
-_WORDS = (
+WORDS_BY_DEED = (
     """
     get list show read retrieve fetch view find search query check display describe lookup browse count
     获取 查询 查看 查找 搜索 检索 列出 显示 读取
@@ -21,8 +21,8 @@ _WORDS = (
     delete remove clear drop destroy cancel erase 删除 移除 清除 取消
     """,
 )
-_DEEDS = {word: deed for deed, words in enumerate(_WORDS, 1) for word in words.split()}
-NO_DEED, DEEDS = 0, len(_WORDS)
+_DEEDS = {word: deed for deed, words in enumerate(WORDS_BY_DEED, 1) for word in words.split()}
+NO_DEED, DEEDS = 0, len(WORDS_BY_DEED)
 TEXTS_KEPT, LONGEST_KEPT = 4_096, 64
 
 

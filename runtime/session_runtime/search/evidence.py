@@ -20,6 +20,12 @@ PHRASE = 0.1
 JOINED = 0.35
 """How much two neighbouring words count as one word."""
 
+SMALL = 0.35
+"""What a small word adds where a name has it beside another word of the request."""
+
+PARTED = 3
+"""How far before a small word its verb may stand: *turn the light off*."""
+
 MOST_TERMS_OF_A_DEED = 12
 
 
@@ -32,10 +38,14 @@ class Term(NamedTuple):
 
 
 class Spoken(NamedTuple):
-    """A word of the query as written, and the terms it is searched by, in their order."""
+    """A word of the query as written, and the terms it is searched by, in their order.
+
+    A ``small`` one (*on*, *before*) has none of its own: it counts together with another word.
+    """
 
     text: str
     terms: tuple[Term, ...]
+    small: Hits | None = None
 
 
 class Phrase(NamedTuple):
@@ -143,22 +153,32 @@ def collect(
     """
     found = tuple(filter(None, (_each_once(_sentence(scorer, words)) for words in sentences)))
     terms = found[0] if len(found) == 1 else _each_once(chain.from_iterable(found))
-    phrases = {phrase.text: phrase for words in sentences for phrase in _phrases(scorer, words)}
+    by_text = {phrase.text: phrase for words in sentences for phrase in _phrases(scorer, words)}
+    small = chain.from_iterable(_with_small_words(scorer, words) for words in sentences)
+    phrases = (*by_text.values(), *small)
     deed = deed_of(texts) if len(terms) <= MOST_TERMS_OF_A_DEED else NO_DEED
-    best = 2 * sum(term.best for term in terms) + sum(phrase.bonus for phrase in phrases.values())
-    return Evidence(scorer, terms, found, tuple(phrases.values()), deed, best)
+    best = 2 * sum(term.best for term in terms) + sum(phrase.bonus for phrase in phrases)
+    return Evidence(scorer, terms, found, phrases, deed, best)
 
 
 def _sentence(scorer: Scorer, words: Sequence[Spoken]) -> Iterator[Term]:
-    """The terms of a sentence, and what each two neighbouring words find as one."""
-    before = ""
+    """The terms of a sentence, and what each two neighbouring words find as one.
+
+    A small word may be parted from its verb: *log me in* is a login too.
+    """
+    before: list[str] = []
+    beside = False
     for word in words:
         yield from word.terms
         text = word.text.lower() if word.text.isascii() and word.text.isalpha() else ""
-        hits = scorer.joined(before, text) if before and text else None
-        if hits is not None:
-            yield weighted(hits, JOINED)
-        before = text
+        small = word.small is not None
+        reach = PARTED if small else int(beside)
+        for left in before[-reach:] if text and reach else ():
+            hits = scorer.joined(left, text)
+            if hits is not None:
+                yield weighted(hits, JOINED)
+        beside = bool(text) and not small
+        before = before if small else [*before[1 - PARTED :], text]
 
 
 def _each_once(terms: Iterable[Term]) -> tuple[Term, ...]:
@@ -169,6 +189,21 @@ def _each_once(terms: Iterable[Term]) -> tuple[Term, ...]:
         if len(term.hits.docs) and (name not in kept or kept[name].weight < term.weight):
             kept[name] = term
     return tuple(kept.values())
+
+
+def _with_small_words(scorer: Scorer, words: Sequence[Spoken]) -> Iterator[Phrase]:
+    """Where a name has a small word of the sentence beside another word of it: ``turn_on_light``."""
+    small = [(word.text, word.small) for word in words if word.small is not None]
+    if not small:
+        return
+    named = np.zeros(scorer.size, dtype=np.bool_)
+    for word in words:
+        for term in word.terms:
+            named[term.hits.named] = True
+    for text, hits in small:
+        docs = hits.named[named[hits.named]]
+        if len(docs):
+            yield Phrase(text, docs, SMALL * 2 * hits.best)
 
 
 def _phrases(scorer: Scorer, words: Sequence[Spoken]) -> Iterator[Phrase]:

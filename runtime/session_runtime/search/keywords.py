@@ -16,7 +16,16 @@ from session_runtime.search.impacts import Docs, Scores
 from session_runtime.search.lru import Lru
 from session_runtime.search.query import Keywords, Word
 from session_runtime.search.rank import Hits, Scorer, bytes_of, kept_bytes
-from session_runtime.search.terms import LIGHT_WORDS, STOP_WORDS, analyse, is_cjk, is_plain, runs
+from session_runtime.search.spoken import telling_terms
+from session_runtime.search.terms import (
+    LIGHT_WORDS,
+    SMALL_WORDS,
+    STOP_WORDS,
+    analyse,
+    is_cjk,
+    is_plain,
+    runs,
+)
 
 EXACT_LAYER, NAME_LAYER = 2, 1
 WEAKEST = 0.1
@@ -91,7 +100,7 @@ class KeywordRanker:
         sought = [self._seek(word) for word in telling]
         scores = self._collect(keywords, telling, sought).scores()
         scores *= scores >= WEAKEST * scores.max(initial=0)
-        scores[_in_all([found.named for found in sought])] += NAME_LAYER
+        scores[self._with_every_word(words, sought)] += NAME_LAYER
         if len(telling) == len(words) and _misses_the_point(sought):
             scores[:] = 0
         _drop_mere_mentions(telling, sought, scores)
@@ -112,6 +121,11 @@ class KeywordRanker:
         self, keywords: Keywords, telling: Sequence[Word], sought: Sequence[Sought]
     ) -> Evidence:
         words = {
+            word.text: Spoken(word.text, (), hits)
+            for word in keywords.words
+            if (hits := self._small(word.text)) is not None
+        }
+        words |= {
             word.text: Spoken(word.text, found.as_literal() if word.literal else found.terms)
             for word, found in zip(telling, sought, strict=True)
         }
@@ -141,6 +155,7 @@ class KeywordRanker:
             held = _in_all([part.named for part in parts])
             named.append(held if joined is None else _in_either(held, joined.named))
             found += parts if joined is None else (*parts, joined)
+            found += self._scorer.long_words(run) if is_cjk(run) else ()
         docs = (
             found[0].docs
             if len(found) == 1
@@ -152,11 +167,25 @@ class KeywordRanker:
 
     def _find_run(self, run: str) -> tuple[list[Hits], Hits | None]:
         cut = analyse(run)
-        parts = cut.parts
-        if is_cjk(run):
-            parts = tuple(part for part in parts if part not in STOP_WORDS) or parts
+        parts = telling_terms(run) if is_cjk(run) else cut.parts
         joined = self._scorer.hits(cut.joined) if cut.joined is not None else None
         return [self._scorer.hits(part) for part in parts], joined
+
+    def _with_every_word(self, words: Sequence[Word], sought: Sequence[Sought]) -> Docs:
+        """The tools whose name holds all telling words, and of these those with the small ones too."""
+        held = _in_all([found.named for found in sought])
+        for word in words if len(held) > 1 else ():
+            hits = self._small(word.text)
+            both = held if hits is None else _in_all((held, hits.named))
+            held = both if len(both) else held
+        return held
+
+    def _small(self, text: str) -> Hits | None:
+        """What a small word finds in names."""
+        word = text.casefold()
+        if word not in SMALL_WORDS:
+            return None
+        return self._scorer.hits(word)
 
     def _holders(self, word: Word) -> npt.NDArray[np.bool_]:
         """Tools that hold every part of a required word, or its joined form."""

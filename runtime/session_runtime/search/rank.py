@@ -4,6 +4,7 @@ Which words a query has is decided in ``query``, what outranks what in ``view``.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial, reduce
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -15,7 +16,7 @@ from session_runtime.search.deeds import DEEDS, NO_DEED
 from session_runtime.search.fields import Field
 from session_runtime.search.impacts import Docs, Scores, cell_weights, compute_impacts
 from session_runtime.search.lru import Lru
-from session_runtime.search.terms import STOP_WORDS, phrase_number
+from session_runtime.search.terms import SMALL_WORDS, STOP_WORDS, phrase_number
 
 KEPT_BYTES, KEPT_BYTES_PER_TOOL = 1_000_000, 500
 """How much is kept of what words find; a common word with synonyms finds 16 bytes for each tool."""
@@ -97,11 +98,24 @@ class Scorer:
 
     def joined(self, left: str, right: str) -> Hits | None:
         """What two neighbouring words find as one: ``key vault`` is a ``keyvault`` too."""
-        term = self._corpus.lexicon.stem(left + right)
+        word = left + right
+        if word in STOP_WORDS:
+            return None
+        term = self._corpus.lexicon.stem(word)
+        if term in self._corpus.lexicon.compounds:
+            return self.hits(word)
         number = self._corpus.lexicon.numbers.get(term)
         if number is None or not self._impacts.held(number):
             return None
         return self._hits_of(term, number)
+
+    def long_words(self, run: str) -> Iterator[Hits]:
+        """What the synonyms find of the words in text without blanks that are longer than a pair."""
+        lexicon = self._corpus.lexicon
+        for size in sorted(lexicon.long_sizes):
+            for start in range(len(run) - size + 1):
+                if (word := run[start : start + size]) in lexicon.compounds:
+                    yield self.hits(word)
 
     def side_by_side(self, terms: Sequence[str]) -> Iterator[tuple[int, Docs]]:
         """Which of some terms, with its follower, stand so in descriptions, and of which tools."""
@@ -142,21 +156,36 @@ class Scorer:
     def find(self, word: str) -> Hits:
         """``hits`` for who keeps them himself."""
         term = self._corpus.lexicon.stem(word)
-        number = self._corpus.lexicon.numbers.get(term)
-        if number is not None and self._impacts.held(number):
-            hits = self._hits_of(term, number)
-        else:
+        hits = self._alone(term)
+        if not len(hits.docs):
             hits = self._corrected(word, term)
         others = self._corpus.lexicon.others.get(term)
         if others is None:
             return hits
         return self._with_others(hits, self._held(others.synonyms), self._held(others.translations))
 
-    def _held(self, terms: Sequence[str]) -> list[int]:
-        """The numbers of those terms that a visible tool holds."""
-        numbers, best = map(self._corpus.lexicon.numbers.get, terms), self._impacts.best
-        known = len(best)
-        return [at for at in numbers if at is not None and at < known and best[at] > 0]
+    def _held(self, terms: Sequence[str]) -> list[Hits]:
+        """What those of some terms find that a visible tool holds, each alone."""
+        lexicon = self._corpus.lexicon
+        numbers, held = map(lexicon.numbers.get, terms), self._impacts.held
+        found = [
+            self._hits_of(term, number)
+            if number is not None and held(number)
+            else self._alone(term)
+            for term, number in zip(terms, numbers, strict=True)
+            if (number is not None and held(number)) or term in lexicon.compounds
+        ]
+        return [hits for hits in found if len(hits.docs)]
+
+    def _alone(self, term: str) -> Hits:
+        """What a term finds without synonyms; a compound finds the tools that hold all of its terms."""
+        hits = self._own(term)
+        pieces = self._corpus.lexicon.compounds.get(term, ())
+        if len(hits.docs) or not pieces:
+            return hits
+        found = [self._own(piece) for piece in pieces]
+        both = reduce(partial(_both, term), found)
+        return both._replace(impacts=both.impacts / len(found), best=both.best / len(found))
 
     def _own(self, term: str) -> Hits:
         """Exactly this term."""
@@ -193,18 +222,19 @@ class Scorer:
         if len(word) > LONGEST_GLUED:
             return _nothing(term)
         lexicon = self._corpus.lexicon
-        for end in range(SHORTEST_PIECE, len(word) - SHORTEST_PIECE + 1):
+        for end in range(SHORTEST_PIECE, len(word) - 1):
             if word[:end] not in lexicon.words:
                 continue
             pieces = word[:end], word[end:]
-            if all(map(self._written, pieces)) and STOP_WORDS.isdisjoint(pieces):
+            if _may_be_glued(*pieces) and all(map(self._written, pieces)):
                 left, right = (self._own(lexicon.stem(piece)) for piece in pieces)
-                if len(left.docs) and len(right.docs):
-                    return _both(term, left, right)
+                both = _both(term, left, right)
+                if len(both.named if pieces[1] in SMALL_WORDS else both.docs):
+                    return both
         return _nothing(term)
 
     def _with_others(
-        self, hits: Hits, synonyms: Sequence[int], translations: Sequence[int]
+        self, hits: Hits, synonyms: Sequence[Hits], translations: Sequence[Hits]
     ) -> Hits:
         """A tool gets what serves it best, the word or a share of a synonym, and of a translation too.
 
@@ -224,15 +254,13 @@ class Scorer:
         docs = (impacts > 0).nonzero()[0]  # twice as fast as for the figures themselves
         return Hits(hits.term, docs, impacts[docs], hits.named, best)
 
-    def _raise(self, raised: Scores, numbers: Sequence[int], share: float) -> float:
+    def _raise(self, raised: Scores, others: Sequence[Hits], share: float) -> float:
         """Raise figures to the best share of what some terms bring; returns what no such share reaches."""
-        impacts = self._impacts
-        spans = [slice(impacts.offsets[number], impacts.offsets[number + 1]) for number in numbers]
-        docs = np.concatenate([impacts.docs[span] for span in spans])
-        values = np.concatenate([impacts.values[span] for span in spans])
+        docs = np.concatenate([other.docs for other in others])
+        values = np.concatenate([other.impacts for other in others])
         values *= share
         np.maximum.at(raised, docs, values)
-        return share * max([impacts.best[number] for number in numbers])
+        return share * max([other.best for other in others])
 
 
 def kept_bytes(tools: int) -> int:
@@ -254,6 +282,13 @@ def _impact(hits: Hits, doc: int) -> float:
     at = int(np.searchsorted(hits.docs, doc))
     found = at < len(hits.docs) and hits.docs[at] == doc
     return float(hits.impacts[at]) if found else 0.0
+
+
+def _may_be_glued(left: str, right: str) -> bool:
+    """Whether two words may be written as one: ``log`` and ``in``, but not ``my`` and ``list``."""
+    return left not in STOP_WORDS and (
+        right in SMALL_WORDS or (right not in STOP_WORDS and len(right) >= SHORTEST_PIECE)
+    )
 
 
 def _nothing(term: str) -> Hits:
