@@ -166,16 +166,15 @@ class Scorer:
 
     def _held(self, terms: Sequence[str]) -> list[Hits]:
         """What those of some terms find that a visible tool holds, each alone."""
-        lexicon = self._corpus.lexicon
-        numbers, held = map(lexicon.numbers.get, terms), self._impacts.held
-        found = [
-            self._hits_of(term, number)
-            if number is not None and held(number)
-            else self._alone(term)
-            for term, number in zip(terms, numbers, strict=True)
-            if (number is not None and held(number)) or term in lexicon.compounds
-        ]
-        return [hits for hits in found if len(hits.docs)]
+        lexicon, best = self._corpus.lexicon, self._impacts.best
+        known = len(best)
+        found: list[Hits] = []
+        for term, number in zip(terms, map(lexicon.numbers.get, terms), strict=True):
+            if number is not None and number < known and best[number] > 0:
+                found.append(self._hits_of(term, number))
+            elif term in lexicon.compounds and len((hits := self._alone(term)).docs):
+                found.append(hits)
+        return found
 
     def _alone(self, term: str) -> Hits:
         """What a term finds without synonyms; a compound finds the tools that hold all of its terms."""
