@@ -1,18 +1,14 @@
-from collections.abc import Callable
-
 import pytest
 
 from session_runtime.registry.names import build_wire_names
 from session_runtime.registry.spec import ToolSpec
 from session_runtime.search import (
     FieldWeights,
-    SearchIndex,
     build_index,
-    build_steps,
     index_tools,
     open_session,
 )
-from tests.search.catalogues import CHAT_BOT_ZH, MUSIC, index_of, tool
+from tests.search.catalogues import MUSIC, index_of, tool
 
 
 def names_of(specs: tuple[ToolSpec, ...]) -> list[str]:
@@ -104,35 +100,6 @@ def test_a_deeply_nested_schema_is_read_to_a_bound() -> None:
     index = index_tools([{"name": "deep", "parameters": {"properties": {"top": schema}}}])
     assert index.rank("top", 1)[0][0] == "deep"
     assert index.rank("bottom", 1) == []
-
-
-def finish(
-    specs: tuple[ToolSpec, ...],
-    slice_s: float,
-    clock: Callable[[], float],
-    previous: SearchIndex | None = None,
-) -> tuple[SearchIndex, int]:
-    names = build_wire_names(names_of(specs), "__")
-    steps = build_steps(specs, names, FieldWeights(), previous, slice_s=slice_s, clock=clock)
-    pauses = 0
-    while True:
-        try:
-            next(steps)
-        except StopIteration as done:
-            return done.value, pauses
-        pauses += 1
-
-
-@pytest.mark.requirement("TS-14")
-def test_building_in_steps_pauses_after_each_slice_and_gives_the_same_index() -> None:
-    ticks = iter(range(1_000_000))
-    stepped, pauses = finish(CHAT_BOT_ZH, 3, lambda: next(ticks))
-    at_once, none = finish(CHAT_BOT_ZH, 3, lambda: 0)
-    assert (pauses > len(CHAT_BOT_ZH) // 3, none) == (True, 0)
-    for query in ("天气", "message", "select:vote.start"):
-        assert (
-            stepped.rank(query, 5) == at_once.rank(query, 5) == index_of(CHAT_BOT_ZH).rank(query, 5)
-        )
 
 
 @pytest.mark.requirement("TS-14")

@@ -55,6 +55,17 @@ def test_a_required_word_is_not_met_by_a_value_that_a_parameter_allows() -> None
 
 
 @pytest.mark.requirement("TS-8")
+def test_a_required_word_is_not_met_by_the_hints_of_an_operator() -> None:
+    view = view_of(
+        tool("a.play", "plays a song", search_hints=("concert",), examples=("a concert, please",)),
+        tool("b.visit", "of a concert"),
+        tool("c.visit", "", aliases=("concert",)),
+    )
+    assert "a.play" in ranked(view, "concert visit")
+    assert sorted(ranked(view, "+concert")) == ["b.visit", "c.visit"]
+
+
+@pytest.mark.requirement("TS-8")
 def test_a_required_word_is_met_by_its_stem_but_not_by_a_synonym_or_a_correction() -> None:
     view = view_of(tool("file.remove", "removes files"), tool("file.reminder", "reminds"))
     assert ranked(view, "file +removing") == ["file.remove"]

@@ -1,5 +1,7 @@
 """Exact names: what a query may call a tool, and what it gets."""
 
+import unicodedata
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -106,6 +108,48 @@ def test_exact_spelling_goes_before_any_case_and_that_before_wire_names_and_alia
 def test_a_bare_list_of_names_loads_every_one(query: str) -> None:
     expected = ["music.search_songs", "group.get_member_info", "end"]
     assert session_of(*MUSIC).search(query) == result(expected, total=7)
+
+
+@pytest.mark.requirement("TS-7")
+@pytest.mark.requirement("TS-8")
+@pytest.mark.parametrize("query", ["web search", "Search web", "find web search"])
+def test_plain_words_that_happen_to_be_names_are_keywords(query: str) -> None:
+    view = view_of(tool("web"), tool("search"), tool("end"), tool("x.web_search"))
+    assert ranked(view, query)[0] == "x.web_search"
+    assert {"web", "search"} < set(ranked(view, query))
+
+
+@pytest.mark.requirement("TS-8")
+def test_words_that_join_to_a_form_of_a_name_are_that_form_though_each_is_a_name() -> None:
+    view = view_of(tool("list_all"), tool("users"), tool("db.listAllUsers"))
+    assert ranked(view, "list_all users")[0] == "db.listAllUsers"
+    assert ranked(view, "list_all, users") == ["list_all", "users"]
+
+
+@pytest.mark.requirement("TS-7")
+def test_plain_names_are_a_list_where_commas_part_them_or_another_is_no_plain_word() -> None:
+    view = view_of(tool("web"), tool("search"), tool("web_search"))
+    assert ranked(view, "web, search") == ["web", "search"]
+    assert ranked(view, "search web_search") == ["search", "web_search"]
+    index = index_of((tool("web"), tool("mcp:look"), tool("websearch")))
+    assert ranked(index.view(0b011), "mcp:look web") == ["mcp:look", "web"]
+
+
+@pytest.mark.requirement("TS-7")
+def test_of_an_endless_list_the_first_names_are_loaded_and_the_rest_is_told_as_truncated() -> None:
+    endless = ["end", *(f"nope{n}" for n in range(5_000)), "web.search"]
+    for query in ("select:" + ",".join(endless), "select:" + " ,".join(endless)):
+        found = session_of(*MUSIC).search(query)
+        assert (found["loaded"], found["truncated"]) == (["end"], True)
+        assert found["not_found"] == endless[1:400]
+
+
+@pytest.mark.requirement("TS-7")
+def test_a_name_is_known_by_decomposed_and_by_escaped_letters() -> None:
+    specs = (tool("각각각", "of syllables"), tool("a&b<c>", "of escapes"))
+    apart = unicodedata.normalize("NFD", "각각각")
+    assert ranked(view_of(*specs), f"select:{apart}") == ["각각각"]
+    assert ranked(view_of(*specs), "select:a&amp;b&lt;c&gt;") == ["a&b<c>"]
 
 
 @pytest.mark.requirement("TS-9")

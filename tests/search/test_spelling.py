@@ -1,25 +1,14 @@
-from collections.abc import Generator
-
 from hypothesis import given
 from hypothesis import strategies as st
 
-from session_runtime.search.spelling import Spelling, spelling_steps
+from session_runtime.search.spelling import Spelling, build_spelling
 
 _LETTERS = "abcdefgh"
 _words = st.text(alphabet=_LETTERS, min_size=4, max_size=8)
 
 
 def spelling_of(words: list[str]) -> Spelling:
-    return finished(spelling_steps(words, None))
-
-
-def finished(steps: Generator[None, None, Spelling]) -> Spelling:
-    while True:
-        try:
-            next(steps)
-        except StopIteration as done:
-            found: Spelling = done.value
-            return found
+    return build_spelling(words, None)
 
 
 def one_letter_away(word: str) -> set[str]:
@@ -60,5 +49,5 @@ def test_exactly_the_words_one_letter_away_are_found(words: list[str], asked: st
 def test_words_that_come_later_are_found_as_if_they_had_been_known_at_once(
     words: list[str], first: int, asked: str
 ) -> None:
-    grown = finished(spelling_steps(words, spelling_of(words[:first])))
+    grown = build_spelling(words, spelling_of(words[:first]))
     assert grown.near(asked) == spelling_of(words).near(asked)

@@ -1,3 +1,6 @@
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -64,3 +67,21 @@ def test_whoever_reads_while_another_thread_learns_finds_all_that_a_number_stand
     lexicon.numbers = Numbers()
     lexicon.learn(["river", "rivers", "天气", "level"])
     assert len(lexicon.hashes) == len(lexicon.numbers)
+
+
+def test_threads_that_learn_at_once_give_each_word_a_number_of_its_own() -> None:
+    lexicon = Lexicon()
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    texts = [
+        [f"{stem}{chr(97 + n % 26)}{chr(97 + n // 26)}" for n in range(600)] for stem in "pqrs"
+    ]
+    try:
+        with ThreadPoolExecutor(len(texts)) as threads:
+            found = list(threads.map(lexicon.learn, texts))
+    finally:
+        sys.setswitchinterval(interval)
+    numbers = [number for learned in found for number in learned]
+    assert sorted(numbers) == list(range(4 * 600)) == sorted(lexicon.words.values())
+    assert len(lexicon.terms) == len(lexicon.words)
+    assert len(lexicon.hashes) == len(lexicon.numbers) == len(set(lexicon.numbers.values()))

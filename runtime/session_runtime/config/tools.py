@@ -4,6 +4,7 @@ Which tools there are is configured in ``handlers``.
 """
 
 import re
+import unicodedata
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
@@ -15,22 +16,40 @@ Destructive = Literal["confirm", "deny", "allow"]
 
 Percent = Annotated[int, Field(ge=0, le=100)]
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0, le=1)]
 
-_WORD = re.compile(r"[^\W_]{1,64}")
-_HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
+_WORD = re.compile(r"[^\W_]{1,64}|[a-z]{1,32}_[a-z]{1,32}")
+_UNSPACED = re.compile(r"[\u3005\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+")
+_LONGEST_UNSPACED = 12
 
 
 def _is_group(text: str) -> str:
     """Words as the index holds them; raises ValueError for what no tool could be found by."""
-    words = text.split()
+    words = unicodedata.normalize("NFKC", text).casefold().split()
     if not 2 <= len(words) <= 20:
         raise ValueError("needs 2 to 20 words, with blanks between them")
+    if len(set(words)) < len(words):
+        again = next(word for word in words if words.count(word) > 1)
+        raise ValueError(f"holds {again[:70]!r} twice")
     for word in words:
-        if not _WORD.fullmatch(word):
-            raise ValueError(f"holds {word[:70]!r}, which is no single word of letters and digits")
-        if _HAN.search(word) and len(word) > 2:
-            raise ValueError(f"holds {word!r}: Chinese words have one or two characters there")
-    return text.casefold()
+        _check_word(word)
+    return " ".join(words)
+
+
+def _check_word(word: str) -> None:
+    if not _WORD.fullmatch(word):
+        raise ValueError(
+            f"holds {word[:70]!r}, which is neither one word of letters and digits (64 at most)"
+            " nor two of the letters a to z with _ between them"
+        )
+    unspaced = "".join(_UNSPACED.findall(word))
+    if unspaced and unspaced != word:
+        raise ValueError(f"holds {word!r}, which mixes scripts: a query has these as two words")
+    if len(unspaced) > _LONGEST_UNSPACED:
+        raise ValueError(
+            f"holds {word!r}: words of Chinese, Japanese or Korean have"
+            f" {_LONGEST_UNSPACED} characters at most"
+        )
 
 
 SynonymGroup = Annotated[str, AfterValidator(_is_group)]
@@ -113,9 +132,27 @@ class SearchSettings(Section):
     parameters: Weight = key(0.9, "Names of parameters.", network=True)
     parameter_descriptions: Weight = key(0.6, "Descriptions of parameters.", network=True)
     enums: Weight = key(0.8, "Values that a parameter allows.", network=True)
+    synonym_share: Share = key(
+        0.35, "What a synonym of a word brings instead of it, as a share.", network=True
+    )
+    translation_share: Share = key(
+        0.65, "What the translation of a word brings besides it, as a share.", network=True
+    )
+    saturation: Annotated[float, Field(ge=0.01, le=100)] = key(
+        1.9,
+        "How slowly further evidence for the same word stops to matter: a small number means that it"
+        " matters little where else a word stands.",
+        network=True,
+    )
+    rarity: Annotated[float, Field(ge=0, le=10)] = key(
+        0.75,
+        "How much more a rare word counts than a common one; 0 means not at all.",
+        network=True,
+    )
     synonyms: Annotated[tuple[SynonymGroup, ...], Field(max_length=1_000)] = key(
         (),
-        'Groups of words that mean the same, beside those that come along: `["ticket issue 工单"]`.',
+        'Groups of words that mean the same, beside those that come along: `["ticket issue 工单"]`;'
+        " two words that stand for one have `_` between them: `virtual_machine`.",
         network=True,
     )
 

@@ -109,6 +109,10 @@ def field_weights(settings: Settings) -> FieldWeights:
         parameters=weights.parameters,
         parameter_descriptions=weights.parameter_descriptions,
         enums=weights.enums,
+        synonym_share=weights.synonym_share,
+        translation_share=weights.translation_share,
+        saturation=weights.saturation,
+        rarity=weights.rarity,
     )
 
 

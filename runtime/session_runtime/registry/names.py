@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
+from session_runtime.normal_form import normal
+
 MAX_NAME_LENGTH: Final = 128
 MAX_WIRE_LENGTH: Final = 64
 TOOL_SEARCH: Final = "tool_search"
@@ -21,8 +23,8 @@ def canonical_name(native: str) -> str:
     """Replace what breaks names (blanks, commas, quotes, controls, angle brackets) by ``_``."""
     if native.isascii() and not _BREAKING.search(native):
         return native
-    normal = unicodedata.normalize("NFC", native)
-    return "".join("_" if _breaks(char) else char for char in normal)
+    composed = normal("NFC", native)
+    return "".join("_" if _breaks(char) else char for char in composed)
 
 
 def _breaks(char: str) -> bool:

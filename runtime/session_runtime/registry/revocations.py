@@ -6,7 +6,6 @@ Who may see a revoked tool is decided in ``policy``, that it is not run in ``inv
 import asyncio
 import logging
 import time
-import unicodedata
 from collections.abc import Callable, Collection, Coroutine, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from typing import Final
 
 from session_runtime.config.durable import UnconfirmedError
 from session_runtime.errors import RequestError, TransientError
+from session_runtime.normal_form import normal
 from session_runtime.registry.names import canonical_name
 from session_runtime.registry.patterns import Patterns
 from session_runtime.registry.revocation_file import (
@@ -317,19 +317,19 @@ def _with(on_disk: Revoked, own: Sequence[Revocation], lifting: Collection[int])
 
 
 def _checked_pattern(pattern: str) -> str:
-    normal = unicodedata.normalize("NFC", pattern)
-    if not normal:
+    composed = normal("NFC", pattern)
+    if not composed:
         raise RequestError("pattern: is empty; '*' stands for every tool")
-    if len(normal) > MAX_PATTERN_CHARS:
+    if len(composed) > MAX_PATTERN_CHARS:
         raise RequestError(
-            f"pattern: has {len(normal)} characters, at most {MAX_PATTERN_CHARS} are allowed"
+            f"pattern: has {len(composed)} characters, at most {MAX_PATTERN_CHARS} are allowed"
         )
-    if canonical_name(normal) != normal:
+    if canonical_name(composed) != composed:
         raise RequestError(
             f"pattern: {pattern!r} holds a character that no name of a tool has; revoke one pattern of"
             " canonical names at a time, such as files.*"
         )
-    return normal
+    return composed
 
 
 def checked_reason(reason: str) -> str:

@@ -6,7 +6,7 @@ It works on names and texts only and runs nothing (TS-12). Usable without a daem
 
 from session_runtime.search.fields import FieldWeights
 from session_runtime.search.governor import SearchGovernor, SearchReply
-from session_runtime.search.index import SearchIndex, build_index, build_steps, index_tools
+from session_runtime.search.index import SearchIndex, build_index, index_tools
 from session_runtime.search.loader import PROMPT_RULE, tool_search_spec
 from session_runtime.search.session import (
     EMPTY_QUERY,
@@ -30,7 +30,6 @@ __all__ = [
     "SearchView",
     "ToolSearchSession",
     "build_index",
-    "build_steps",
     "index_tools",
     "open_session",
     "resolve_names",

@@ -1,11 +1,10 @@
-"""Builds a corpus in short steps, so that a running event loop never waits long for it."""
+"""Builds a corpus: a second of work for thousands of tools, so not for the thread of the event loop."""
 
 from collections import Counter
-from collections.abc import Generator, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from types import MappingProxyType
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +14,7 @@ from session_runtime.registry.spec import ToolSpec
 from session_runtime.search.corpus import (
     DOC_SHIFT,
     FIELD_SHIFT,
+    LONGEST_SPELLING,
     TERM_SHIFT,
     Corpus,
     Document,
@@ -27,16 +27,12 @@ from session_runtime.search.corpus import (
     name_forms,
 )
 from session_runtime.search.deeds import deed_of
-from session_runtime.search.directory import Entry, tool_entry
+from session_runtime.search.directory import tool_entry
 from session_runtime.search.fields import NAMING, Field, FieldWeights, group_of, split_name, texts
 from session_runtime.search.moving import Moves, moves_since
-from session_runtime.search.spelling import spelling_steps
+from session_runtime.search.spelling import build_spelling
 from session_runtime.search.synonyms import GROUPS
 from session_runtime.search.terms import STOP_WORDS, Lexicon, normalise, phrase_number, runs
-
-T = TypeVar("T")
-Steps = Generator[None, None, T]
-"""Work that pauses about every millisecond and has a result in the end."""
 
 MAX_COUNT = 5
 """A word that a description repeats more often counts no more: repeating must not lift a tool."""
@@ -44,32 +40,27 @@ MAX_COUNT = 5
 OWN_FORMS_KEPT = 20_000
 
 _STALE_SHARE = 2
-_RUNS_PER_STEP = 64
 _DOCS_PER_SORT = 500
 
 
-def corpus_steps(
+def build_corpus(
     specs: Sequence[ToolSpec],
     names: WireNames,
     weights: FieldWeights,
     previous: Corpus | None,
     synonyms: tuple[str, ...] = (),
-) -> Steps[Corpus]:
+) -> Corpus:
     """Build a corpus; tools that ``previous`` holds with the same content are taken from there."""
     reusable = previous if previous is not None and _fresh(previous, synonyms) else None
-    lexicon = reusable.lexicon if reusable is not None else (yield from _new_lexicon(synonyms))
-    documents = yield from _read(specs, lexicon, reusable.documents if reusable else {})
+    lexicon = reusable.lexicon if reusable is not None else _new_lexicon(synonyms)
+    documents = _read(specs, lexicon, reusable.documents if reusable else {})
     moves = moves_since(reusable, documents)
-    yield
-    postings = yield from _post(documents, len(lexicon), moves)
-    holders = yield from _hold(documents, len(lexicon.words), moves)
-    phrases = yield from _side_by_side(documents, moves)
-    tables = yield from _name_tables(specs, documents, names, previous)
-    spelling = yield from spelling_steps(
-        lexicon.words, reusable.spelling if reusable is not None else None
-    )
+    postings = _post(documents, len(lexicon), moves)
+    holders = _hold(documents, len(lexicon.words), moves)
+    phrases = _side_by_side(documents, moves)
+    tables = _name_tables(specs, documents, names, previous)
+    spelling = build_spelling(lexicon.words, reusable.spelling if reusable is not None else None)
     lengths = np.array([document.lengths for document in documents], dtype=np.int64)
-    yield
     return Corpus(
         tables=tables,
         postings=postings,
@@ -94,35 +85,32 @@ def _fresh(previous: Corpus, synonyms: tuple[str, ...]) -> bool:
     return len(previous.lexicon) <= len(STOP_WORDS) + _STALE_SHARE * int(used)
 
 
-def _new_lexicon(synonyms: tuple[str, ...]) -> Steps[Lexicon]:
+def _new_lexicon(synonyms: tuple[str, ...]) -> Lexicon:
     lexicon = Lexicon()
     for word in sorted(STOP_WORDS):
         lexicon.learn_stop_word(word)
-        yield
-    for group in (*GROUPS, *synonyms):
+    for group in (*GROUPS, *(normalise(group).casefold() for group in synonyms)):
         lexicon.learn_synonyms(group)
-        yield
     return lexicon
 
 
 def _read(
     specs: Sequence[ToolSpec], lexicon: Lexicon, known: Mapping[tuple[object, ...], Document]
-) -> Steps[list[Document]]:
+) -> list[Document]:
     documents: list[Document] = []
     for spec in specs:
         key = (spec.name, spec.digest, spec.aliases, spec.search_hints, spec.examples)
-        documents.append(known.get(key) or (yield from _document(key, spec, lexicon)))
-        yield
+        documents.append(known.get(key) or _document(key, spec, lexicon))
     return documents
 
 
-def _document(key: tuple[object, ...], spec: ToolSpec, lexicon: Lexicon) -> Steps[Document]:
+def _document(key: tuple[object, ...], spec: ToolSpec, lexicon: Lexicon) -> Document:
     entries: list[int] = []
     words: set[int] = set()
     lengths: list[int] = []
     phrases: set[int] = set()
     for field, text in enumerate(texts(spec)):
-        sequence = yield from _learn(runs(text), lexicon)
+        sequence = lexicon.learn(runs(text))
         if field == Field.DESCRIPTION:
             phrases = _phrases(sequence, lexicon)
         written = Counter(sequence)
@@ -147,15 +135,6 @@ def _document(key: tuple[object, ...], spec: ToolSpec, lexicon: Lexicon) -> Step
     )
 
 
-def _learn(found: Sequence[str], lexicon: Lexicon) -> Steps[list[int]]:
-    """The words in their order; a long text pauses, as each new word takes time."""
-    sequence = lexicon.learn(found[:_RUNS_PER_STEP])
-    for start in range(_RUNS_PER_STEP, len(found), _RUNS_PER_STEP):
-        yield
-        sequence += lexicon.learn(found[start : start + _RUNS_PER_STEP])
-    return sequence
-
-
 def _phrases(sequence: Sequence[int], lexicon: Lexicon) -> set[int]:
     """Each two words that stand side by side, stop words apart."""
     terms, hashes = lexicon.terms, lexicon.hashes
@@ -178,37 +157,36 @@ def _length(counts: Counter[int], stop_numbers: Set[int], field: int) -> int:
     return length - sum(counts[number] for number in stop_numbers & counts.keys())
 
 
-def _post(documents: Sequence[Document], terms: int, moves: Moves | None) -> Steps[Postings]:
+def _post(documents: Sequence[Document], terms: int, moves: Moves | None) -> Postings:
     """Turn the entries of all documents into postings."""
     if moves is None:
-        entries = yield from _sorted([document.entries for document in documents])
+        entries = _sorted([document.entries for document in documents])
     else:
         old = moves.then.postings.entries(len(moves.then.names))
-        entries = yield from moves.entries(old, documents, lambda document: document.entries)
+        entries = moves.entries(old, documents, lambda document: document.entries)
     docs = _docs(entries)
     cells = (entries >> FIELD_SHIFT & 0xF).astype(np.int32) * len(documents) + docs
-    yield
     offsets = _offsets(entries, terms)
     pairs = np.flatnonzero(np.diff(entries >> DOC_SHIFT, prepend=-1))
     counts = (entries & 0xFF).astype(np.uint8)
     return Postings(offsets, docs, cells, counts, pairs, np.searchsorted(pairs, offsets))
 
 
-def _hold(documents: Sequence[Document], words: int, moves: Moves | None) -> Steps[Holders]:
+def _hold(documents: Sequence[Document], words: int, moves: Moves | None) -> Holders:
     if moves is None:
-        entries = yield from _sorted([document.words for document in documents])
+        entries = _sorted([document.words for document in documents])
     else:
         old = moves.then.holders.entries
-        entries = yield from moves.entries(old, documents, lambda document: document.words)
+        entries = moves.entries(old, documents, lambda document: document.words)
     return Holders(_offsets(entries, words), _docs(entries))
 
 
-def _side_by_side(documents: Sequence[Document], moves: Moves | None) -> Steps[Phrases]:
+def _side_by_side(documents: Sequence[Document], moves: Moves | None) -> Phrases:
     if moves is None:
-        entries = yield from _sorted([document.phrases for document in documents])
+        entries = _sorted([document.phrases for document in documents])
     else:
         old = moves.then.phrases.entries
-        entries = yield from moves.entries(old, documents, lambda document: document.phrases)
+        entries = moves.entries(old, documents, lambda document: document.phrases)
     return Phrases((entries >> TERM_SHIFT).astype(np.int32), _docs(entries))
 
 
@@ -225,17 +203,15 @@ def _groups(documents: Sequence[Document]) -> npt.NDArray[np.int64]:
     return np.array(groups, dtype=np.int64)
 
 
-def _sorted(by_document: Sequence[npt.NDArray[np.int64]]) -> Steps[npt.NDArray[np.int64]]:
+def _sorted(by_document: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
     """Put the document's number into each entry; sort by term or word, then document, then field."""
     chunks: list[npt.NDArray[np.int64]] = []
     for start in range(0, len(by_document), _DOCS_PER_SORT):
         chunk = by_document[start : start + _DOCS_PER_SORT]
         numbers = np.repeat(np.arange(start, start + len(chunk)), list(map(len, chunk)))
         chunks.append(np.sort(np.concatenate(chunk) | numbers << DOC_SHIFT))
-        yield
     entries = np.concatenate(chunks) if chunks else np.empty(0, dtype=np.int64)
     entries.sort(kind="stable")  # merges the sorted chunks
-    yield
     return entries
 
 
@@ -248,7 +224,7 @@ def _name_tables(
     documents: Sequence[Document],
     wire: WireNames,
     previous: Corpus | None,
-) -> Steps[NameTables]:
+) -> NameTables:
     names = tuple(spec.name for spec in specs)
     if previous is not None and _named_alike(previous, names, documents, wire):
         return previous.tables
@@ -261,8 +237,6 @@ def _name_tables(
         _add(other, (*_wire_forms(spec.name, wire), *spec.aliases), at)
         for form in documents[at].forms:
             compact[form] = (*compact.get(form, ()), at)
-        yield
-    entries = yield from _directory(names, wire)
     return NameTables(
         names=names,
         wire=wire,
@@ -270,9 +244,11 @@ def _name_tables(
         folded=MappingProxyType(folded),
         other=MappingProxyType(other),
         compact=MappingProxyType(compact),
-        entries=entries,
+        entries=tuple(tool_entry(name, _own_forms(name, wire.separator)[1]) for name in names),
         name_rank=_ranks(names),
         listing=tuple(sorted(range(len(names)), key=lambda at: _listing_key(names[at]))),
+        longest=LONGEST_SPELLING * max(map(len, chain(names, folded, other, compact)), default=0),
+        blanks=max((spelling.count(" ") for spelling in chain(names, folded, other)), default=0),
     )
 
 
@@ -284,14 +260,6 @@ def _named_alike(
         return False
     then = previous.documents.values()
     return all(old.aliases == new.aliases for old, new in zip(then, documents, strict=True))
-
-
-def _directory(names: Sequence[str], wire: WireNames) -> Steps[tuple[Entry, ...]]:
-    entries: list[Entry] = []
-    for name in names:
-        entries.append(tool_entry(name, _own_forms(name, wire.separator)[1]))
-        yield
-    return tuple(entries)
 
 
 def _add(table: dict[str, Positions], spellings: Sequence[str], at: int) -> None:

@@ -4,17 +4,19 @@ Which of it an ask may see is decided in ``view``.
 """
 
 import re
-import unicodedata
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from session_runtime.normal_form import normal
 from session_runtime.registry.names import WireNames
 from session_runtime.registry.spec import ToolSpec
 from session_runtime.search.directory import Entry
 from session_runtime.search.fields import FieldWeights
+from session_runtime.search.han import simplify
 from session_runtime.search.spelling import Spelling
 from session_runtime.search.terms import Lexicon
 
@@ -23,17 +25,23 @@ TERM_SHIFT, DOC_SHIFT, FIELD_SHIFT = 36, 12, 8
 
 Positions = tuple[int, ...]
 NONE: Positions = ()
+LONGEST_SPELLING = 8
+"""How many times as long as its name the spelling of a tool may be: apart (``é``) or escaped (``&amp;``)."""
+
 _NOT_COMPACT = re.compile(r"[\W_]+")
+_COMPACT = {code: chr(code).lower() if chr(code).isalnum() else None for code in range(128)}
 _SEGMENT_ENDS = re.compile(r"[./:]|__")
 
 
 def fold(text: str) -> str:
     """The form in which spellings are compared when case does not matter."""
-    return (text if text.isascii() else unicodedata.normalize("NFKC", text)).casefold()
+    return text.casefold() if text.isascii() else simplify(normal("NFKC", text)).casefold()
 
 
 def compact(text: str) -> str:
     """Letters and digits only, case-folded: one form for ``get_user``, ``getUser``, ``Get User``."""
+    if text.isascii():
+        return text.translate(_COMPACT)
     return _NOT_COMPACT.sub("", fold(text))
 
 
@@ -72,7 +80,8 @@ class NameTables:
 
     Tools by the spellings that name them: case-folded, wire name or alias, compact form. ``entries`` are
     the lines of the directory and ``listing`` the positions in its order, ``name_rank`` orders tools by
-    name.
+    name. A text of more than ``longest`` characters spells no tool, and one with more than ``blanks``
+    inside names none: it may be but a form of a name.
     """
 
     names: tuple[str, ...]
@@ -84,6 +93,8 @@ class NameTables:
     entries: tuple[Entry, ...]
     name_rank: npt.NDArray[np.int64]
     listing: Positions
+    longest: int
+    blanks: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,10 +162,14 @@ class Phrases:
 
     def of(self, phrases: Sequence[int]) -> list[npt.NDArray[np.int32]]:
         """The tools, visible or not, that have each phrase."""
-        sought = np.array([phrases, phrases], dtype=np.int32)
-        sought[1] += 1
-        first, after = np.searchsorted(self.numbers, sought).tolist()
-        return [self.docs[low:high] for low, high in zip(first, after, strict=True)]
+        numbers = self.numbers.data  # of which single ones are read faster
+        firsts = self.numbers.searchsorted(np.array(phrases, dtype=np.int32)).tolist()
+        found: list[npt.NDArray[np.int32]] = []
+        for phrase, first in zip(phrases, firsts, strict=True):
+            known = first < len(numbers) and numbers[first] == phrase
+            after = bisect_right(numbers, phrase, first) if known else first
+            found.append(self.docs[first:after])
+        return found
 
 
 def _numbers(offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

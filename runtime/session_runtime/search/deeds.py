@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from session_runtime.search.terms import analyse, runs
 
-_WORDS = (
+WORDS_BY_DEED = (
     """
     get list show read retrieve fetch view find search query check display describe lookup browse count
     获取 查询 查看 查找 搜索 检索 列出 显示 读取
@@ -21,17 +21,22 @@ _WORDS = (
     delete remove clear drop destroy cancel erase 删除 移除 清除 取消
     """,
 )
-_DEEDS = {word: deed for deed, words in enumerate(_WORDS, 1) for word in words.split()}
-NO_DEED, DEEDS = 0, len(_WORDS)
-TEXTS_KEPT = 4_096
+_DEEDS = {word: deed for deed, words in enumerate(WORDS_BY_DEED, 1) for word in words.split()}
+NO_DEED, DEEDS = 0, len(WORDS_BY_DEED)
+TEXTS_KEPT, LONGEST_KEPT = 4_096, 64
 
 
 def deed_of(texts: Iterable[str]) -> int:
     """The deed of the first word that tells one: 1 to 4, or ``NO_DEED``."""
-    return next(filter(None, map(_deed_in, texts)), NO_DEED)
+    deeds = (_kept(text) if len(text) <= LONGEST_KEPT else _deed_in(text) for text in texts)
+    return next(filter(None, deeds), NO_DEED)
 
 
 @lru_cache(maxsize=TEXTS_KEPT)
+def _kept(text: str) -> int:
+    return _deed_in(text)
+
+
 def _deed_in(text: str) -> int:
     words = (word for run in runs(text) for word in analyse(run).parts)
     return next((_DEEDS[word] for word in words if word in _DEEDS), NO_DEED)

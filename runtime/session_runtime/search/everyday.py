@@ -1,4 +1,4 @@
-"""Synonyms of everyday life, in groups like those of ``synonyms``: money, home, food, health, play."""
+"""Synonyms of everyday life, in groups like those of ``synonyms``: money, home, health, play, services."""
 
 EVERYDAY: tuple[str, ...] = tuple(
     """
@@ -21,18 +21,16 @@ EVERYDAY: tuple[str, ...] = tuple(
     price cost rate quote 价格 费用 报价
     exchange currency forex 汇率 货币 外币 兑换
     bank banking 银行
-    card 卡
+    card 卡 卡片
     money cash fund 资金 钱
-    balance 余额
     bill invoice 账单 发票
     tax 税
-    insurance 保险
     loan credit mortgage 贷款 信贷
     transaction trade deal 交易
     flight airline plane airplane aircraft 航班 机票 飞机
     train railway rail 火车 列车 高铁
     car vehicle auto automobile 汽车 车辆 租车
-    taxi cab ride 出租 打车
+    taxi cab ride 出租车 打车
     hotel accommodation lodging 酒店 宾馆 住宿
     restaurant dining 餐厅 餐馆 饭店
     food meal dish 食物 菜品 美食
@@ -41,7 +39,6 @@ EVERYDAY: tuple[str, ...] = tuple(
     travel trip tour journey 旅行 旅游 行程
     visa passport 签证 护照
     job career employment work 工作 职位 招聘
-    game 游戏
     sport sports match 比赛 体育
     score result grade 分数 成绩 得分
     player athlete 球员
@@ -66,7 +63,6 @@ EVERYDAY: tuple[str, ...] = tuple(
     teacher instructor 老师 教师
     child kid baby 儿童 孩子
     random shuffle 随机
-    joke 笑话
     horoscope zodiac 星座 运势
     recall withdraw 撤回
     withdraw withdrawal 取现 取款 提现
@@ -79,11 +75,10 @@ EVERYDAY: tuple[str, ...] = tuple(
     fund 基金
     bond 债券
     portfolio 组合
-    gold 黄金
     interest 利率 利息
     policy 政策 保单
-    crypto cryptocurrency coin bitcoin blockchain 加密 比特
-    merchant seller vendor supplier provider 商户 商家 供应 卖家
+    crypto cryptocurrency coin bitcoin blockchain 加密货币 比特币 区块链
+    merchant seller vendor supplier provider 商户 商家 供应商 卖家
     customer client 客户 顾客
     employee staff worker personnel 员工 职员 人员
     salary wage 工资 薪资
@@ -101,12 +96,12 @@ EVERYDAY: tuple[str, ...] = tuple(
     risk 风险
     market 市场
     advertisement advert ad advertising 广告
-    coupon voucher 优惠
+    coupon voucher 优惠券
     discount promotion sale deal 折扣 促销 优惠
-    cart basket 购物
+    cart basket shopping_cart 购物车
     inventory stock 库存
     gift present 礼物 礼品
-    souvenir 纪念
+    souvenir 纪念品
     appliance 家电 电器
     refrigerator fridge 冰箱
     light lamp 灯 灯光
@@ -125,21 +120,20 @@ EVERYDAY: tuple[str, ...] = tuple(
     station 车站
     bus coach 公交 巴士
     subway metro underground 地铁
-    bike bicycle cycling 骑行 自行
+    bike bicycle cycling 骑行 自行车
     walk walking 步行
     parking park 停车
     traffic congestion 交通 路况
-    distance 距离 路程
-    coordinate latitude longitude geolocation 坐标 经纬
+    coordinate latitude longitude geolocation 坐标 经纬度
     near nearby nearest around surrounding 附近 周边
     attraction sight sightseeing scenic landmark 景点 景区
-    museum 博物
+    museum 博物馆
     park 公园
-    library 图书
+    library 图书馆
     cinema theater theatre 影院 剧院
     concert performance 演出
     festival holiday vacation 节日 假期 假日
-    anniversary birthday 生日 纪念
+    anniversary birthday 生日 纪念日
     menu 菜单
     ingredient 食材 配料
     dish cuisine 菜 菜肴
@@ -149,7 +143,7 @@ EVERYDAY: tuple[str, ...] = tuple(
     coffee 咖啡
     vegetable 蔬菜
     fruit 水果
-    calorie 热量 卡路
+    calorie 热量 卡路里
     diet nutrition 饮食 营养
     weight 体重 重量
     height 身高 高度
@@ -182,7 +176,7 @@ EVERYDAY: tuple[str, ...] = tuple(
     anime cartoon manga 动漫 动画
     comedy funny humor humour 喜剧 搞笑
     channel 频道
-    live stream broadcast 直播
+    live stream broadcast livestream 直播
     subtitle caption 字幕
     emoji emoticon sticker meme 表情
     nickname alias 昵称
@@ -196,8 +190,7 @@ EVERYDAY: tuple[str, ...] = tuple(
     yesterday 昨天
     tomorrow 明天
     timezone tz 时区
-    countdown timer 倒计 定时
-    calendar 日历
+    countdown timer 倒计时 定时
     goal target objective 目标
     member membership vip 会员
     level grade tier 等级 级别
@@ -224,5 +217,26 @@ EVERYDAY: tuple[str, ...] = tuple(
     tournament league championship competition 联赛 比赛 锦标
     fixture match game 赛程 比赛
     standings ranking leaderboard 积分 排行 排名
+    微信 wechat weixin
+    微博 weibo
+    百度 baidu
+    抖音 douyin
+    知乎 zhihu
+    淘宝 taobao
+    支付宝 alipay
+    哔哩哔哩 bilibili
+    小红书 xiaohongshu
+    高德 amap
+    钉钉 dingtalk
+    飞书 feishu lark
+    腾讯 tencent
+    阿里巴巴 阿里 alibaba
+    携程 ctrip
+    美团 meituan
+    谷歌 google
+    微软 microsoft
+    苹果 apple
+    推特 twitter
+    油管 youtube
     """.strip().splitlines()
 )

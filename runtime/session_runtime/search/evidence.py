@@ -20,27 +20,32 @@ PHRASE = 0.1
 JOINED = 0.35
 """How much two neighbouring words count as one word."""
 
+SMALL = 0.35
+"""What a small word adds where a name has it beside another word of the request."""
+
+PARTED = 3
+"""How far before a small word its verb may stand: *turn the light off*."""
+
 MOST_TERMS_OF_A_DEED = 12
 
 
 class Term(NamedTuple):
-    """What a word finds, how much it counts in this query, and more than it can bring to any tool.
-
-    ``impacts`` and ``covers`` belong to the tools found: what it brings to them, and could at best.
-    """
+    """What a word finds, how much it counts in this query, and more than it can bring to any tool."""
 
     hits: Hits
     weight: float
     best: float
-    impacts: Scores
-    covers: Scores
 
 
 class Spoken(NamedTuple):
-    """A word of the query as written, and the terms it is searched by, in their order."""
+    """A word of the query as written, and the terms it is searched by, in their order.
+
+    A ``small`` one (*on*, *before*) has none of its own: it counts together with another word.
+    """
 
     text: str
     terms: tuple[Term, ...]
+    small: Hits | None = None
 
 
 class Phrase(NamedTuple):
@@ -119,17 +124,24 @@ class Evidence:
     def _sums(self, terms: Sequence[Term]) -> tuple[Scores, Scores]:
         """What some terms bring to each tool, and that by how much of them it has."""
         docs = np.concatenate([term.hits.docs for term in terms])
-        impacts = np.concatenate([term.impacts for term in terms])
-        covers = np.concatenate([term.covers for term in terms])
-        scores = np.bincount(docs, impacts, self.scorer.size).astype(np.float64, copy=False)
-        coverage = np.bincount(docs, covers, self.scorer.size) / sum(term.best for term in terms)
-        return scores, scores * np.sqrt(np.minimum(coverage, 1))
+        impacts = np.concatenate([term.hits.impacts for term in terms])
+        found = [len(term.hits.docs) for term in terms]
+        weights, bests = [term.weight for term in terms], [term.best for term in terms]
+        if weights.count(1.0) != len(weights):
+            impacts *= np.repeat(weights, found)
+        scores = self._added(docs, impacts)
+        coverage = self._added(docs, np.repeat(bests, found))
+        coverage /= sum(bests)
+        return scores, scores * np.sqrt(np.minimum(coverage, 1, out=coverage), out=coverage)
+
+    def _added(self, docs: Docs, figures: Scores) -> Scores:
+        """The sum of the figures for each tool."""
+        return np.bincount(docs, figures, self.scorer.size).astype(np.float64, copy=False)
 
 
 def weighted(hits: Hits, weight: float) -> Term:
     """What a word finds, as a term that counts so much."""
-    best = hits.best * weight
-    return Term(hits, weight, best, hits.impacts * weight, np.full(len(hits.docs), best))
+    return Term(hits, weight, hits.best * weight)
 
 
 def collect(
@@ -141,22 +153,32 @@ def collect(
     """
     found = tuple(filter(None, (_each_once(_sentence(scorer, words)) for words in sentences)))
     terms = found[0] if len(found) == 1 else _each_once(chain.from_iterable(found))
-    phrases = {phrase.text: phrase for words in sentences for phrase in _phrases(scorer, words)}
+    by_text = {phrase.text: phrase for words in sentences for phrase in _phrases(scorer, words)}
+    small = chain.from_iterable(_with_small_words(scorer, words) for words in sentences)
+    phrases = (*by_text.values(), *small)
     deed = deed_of(texts) if len(terms) <= MOST_TERMS_OF_A_DEED else NO_DEED
-    best = 2 * sum(term.best for term in terms) + sum(phrase.bonus for phrase in phrases.values())
-    return Evidence(scorer, terms, found, tuple(phrases.values()), deed, best)
+    best = 2 * sum(term.best for term in terms) + sum(phrase.bonus for phrase in phrases)
+    return Evidence(scorer, terms, found, phrases, deed, best)
 
 
 def _sentence(scorer: Scorer, words: Sequence[Spoken]) -> Iterator[Term]:
-    """The terms of a sentence, and what each two neighbouring words find as one."""
-    before = ""
+    """The terms of a sentence, and what each two neighbouring words find as one.
+
+    A small word may be parted from its verb: *log me in* is a login too.
+    """
+    before: list[str] = []
+    beside = False
     for word in words:
         yield from word.terms
         text = word.text.lower() if word.text.isascii() and word.text.isalpha() else ""
-        hits = scorer.joined(before, text) if before and text else None
-        if hits is not None:
-            yield weighted(hits, JOINED)
-        before = text
+        small = word.small is not None
+        reach = PARTED if small else int(beside)
+        for left in before[-reach:] if text and reach else ():
+            hits = scorer.joined(left, text)
+            if hits is not None:
+                yield weighted(hits, JOINED)
+        beside = bool(text) and not small
+        before = before if small else [*before[1 - PARTED :], text]
 
 
 def _each_once(terms: Iterable[Term]) -> tuple[Term, ...]:
@@ -167,6 +189,21 @@ def _each_once(terms: Iterable[Term]) -> tuple[Term, ...]:
         if len(term.hits.docs) and (name not in kept or kept[name].weight < term.weight):
             kept[name] = term
     return tuple(kept.values())
+
+
+def _with_small_words(scorer: Scorer, words: Sequence[Spoken]) -> Iterator[Phrase]:
+    """Where a name has a small word of the sentence beside another word of it: ``turn_on_light``."""
+    small = [(word.text, word.small) for word in words if word.small is not None]
+    if not small:
+        return
+    named = np.zeros(scorer.size, dtype=np.bool_)
+    for word in words:
+        for term in word.terms:
+            named[term.hits.named] = True
+    for text, hits in small:
+        docs = hits.named[named[hits.named]]
+        if len(docs):
+            yield Phrase(text, docs, SMALL * 2 * hits.best)
 
 
 def _phrases(scorer: Scorer, words: Sequence[Spoken]) -> Iterator[Phrase]:

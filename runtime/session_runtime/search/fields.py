@@ -10,7 +10,7 @@ from session_runtime.search.terms import normalise, parts, runs
 
 MAX_FIELD_CHARS = 8_000
 MAX_SCHEMA_NODES = 2_000
-MAX_WEIGHT, MAX_RARITY = 1e6, 10.0
+MAX_WEIGHT, MAX_RARITY, LEAST_SATURATION = 1e6, 10.0, 0.01
 _TABLES = frozenset({"properties", "$defs", "definitions"})
 _INNER = frozenset({"items", "additionalProperties"})
 _BRANCHES = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
@@ -38,7 +38,7 @@ NAMING = (Field.NAME, Field.NAMESPACE, Field.ALIASES)
 class FieldWeights:
     """How much a match in each field counts; 0 leaves a field out.
 
-    ``synonyms`` is the share that a synonym of a query word brings instead of it, ``translations``
+    ``synonym_share`` is what a synonym of a query word brings instead of it, ``translation_share``
     what its translation brings besides. ``saturation`` says how slowly further evidence for the same
     word stops to matter, ``rarity`` how much more a rare word counts than a common one (0: not at
     all).
@@ -52,15 +52,16 @@ class FieldWeights:
     parameters: float = 0.9
     parameter_descriptions: float = 0.6
     enums: float = 0.8
-    synonyms: float = 0.35
-    translations: float = 0.65
+    synonym_share: float = 0.35
+    translation_share: float = 0.65
     saturation: float = 1.9
     rarity: float = 0.75
 
     def bounded(self) -> "FieldWeights":
-        """The same weights, none so large that scores could overflow."""
+        """The same weights, none so large that scores could overflow or fill a layer."""
         bounded = FieldWeights(*(min(weight, MAX_WEIGHT) for weight in astuple(self)))
-        return replace(bounded, rarity=min(self.rarity, MAX_RARITY))
+        saturation = max(bounded.saturation, LEAST_SATURATION)
+        return replace(bounded, rarity=min(self.rarity, MAX_RARITY), saturation=saturation)
 
     def by_field(self) -> tuple[float, ...]:
         """The weights in the order of ``Field``."""

@@ -4,6 +4,8 @@ Rarity, length norms and with them every figure here depend on the visible tools
 """
 
 import math
+from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,27 +23,23 @@ UNNAMED = 0.75
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Impacts:
-    """For the term with number ``t``: the slice ``offsets[t]:offsets[t + 1]`` of the other arrays.
+    """For the term with number ``t``: the slice ``offsets[t]:offsets[t + 1]`` of ``docs`` and ``values``.
 
-    ``docs`` are the visible tools that hold the term, ascending, ``values`` what it brings to each,
-    below ``best[t]``, and ``naming`` whether it stands in the tool's name.
+    ``docs`` are the visible tools that hold the term, ascending, and ``values`` what it brings to each,
+    below ``best[t]``. ``named``, by ``named_offsets``, are those of them whose name holds it. What is
+    looked up term by term is no NumPy array, which would take three times as long.
     """
 
-    offsets: npt.NDArray[np.int64]
+    offsets: Sequence[int]
     docs: Docs
     values: Scores
-    naming: npt.NDArray[np.bool_]
-    best: Scores
+    named_offsets: Sequence[int]
+    named: Docs
+    best: Sequence[float]
 
-    def held(self, term: int | None) -> bool:
+    def held(self, term: int) -> bool:
         """Whether a visible tool holds a term."""
-        return term is not None and term < len(self.best) and bool(self.best[term] > 0)
-
-    def slice_of(self, term: int | None) -> slice:
-        """Where a term's tools are; empty for a term that no tool has."""
-        if term is None or term >= len(self.best):
-            return slice(0, 0)
-        return slice(int(self.offsets[term]), int(self.offsets[term + 1]))
+        return term < len(self.best) and self.best[term] > 0
 
 
 def compute_impacts(
@@ -51,8 +49,8 @@ def compute_impacts(
     postings, saturation = corpus.postings, corpus.weights.saturation
     if not len(postings.pairs):
         terms = len(postings.offsets) - 1
-        none = np.empty(0, np.int64)
-        return Impacts(np.zeros(terms + 1, np.int64), none, np.empty(0), none == 0, np.zeros(terms))
+        none, zeros = np.empty(0, np.int64), [0] * (terms + 1)
+        return Impacts(zeros, none, np.empty(0), zeros, none, [0.0] * terms)
     evidence = np.add.reduceat(postings.counts * cell_weights[postings.cells], postings.pairs)
     in_name = postings.cells < len(NAMING) * len(corpus.names)
     naming = np.logical_or.reduceat(in_name, postings.pairs)
@@ -64,12 +62,14 @@ def compute_impacts(
     best *= saturation + 1
     best[np.diff(named) == 0] *= UNNAMED
     kept = evidence[found]
+    docs = postings.docs[postings.pairs[found]].astype(np.int64)
     return Impacts(
-        offsets,
-        postings.docs[postings.pairs[found]].astype(np.int64),
+        array("q", offsets.tobytes()),
+        docs,
         np.repeat(best, holders) * (kept / (kept + saturation)),
-        naming[found],
-        best,
+        array("q", named.tobytes()),
+        docs[naming[found]],
+        array("d", best.tobytes()),
     )
 
 

@@ -1,12 +1,11 @@
 """The search index of a generation: built once, read by every ask through views (TS-14)."""
 
-import time
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 from session_runtime.registry.names import WireNames, build_wire_names
 from session_runtime.registry.spec import ToolSpec
-from session_runtime.search.build import corpus_steps
+from session_runtime.search.build import build_corpus
 from session_runtime.search.corpus import Corpus
 from session_runtime.search.fields import FieldWeights
 from session_runtime.search.lru import Lru
@@ -14,8 +13,6 @@ from session_runtime.search.view import SearchView
 from session_runtime.types import NOTHING
 
 VIEWS_KEPT = 32
-SLICE_S = 0.004
-T = TypeVar("T")
 
 
 class SearchIndex:
@@ -69,43 +66,7 @@ def build_index(
     along.
     """
     corpus = previous.corpus if previous is not None else None
-    return SearchIndex(_finish(corpus_steps(specs, names, weights, corpus, synonyms)))
-
-
-def build_steps(
-    specs: Sequence[ToolSpec],
-    names: WireNames,
-    weights: FieldWeights,
-    previous: SearchIndex | None = None,
-    synonyms: tuple[str, ...] = (),
-    *,
-    slice_s: float = SLICE_S,
-    clock: Callable[[], float] = time.perf_counter,
-) -> Generator[None, None, SearchIndex]:
-    """``build_index`` that yields after every ``slice_s`` seconds of work; returns the index.
-
-    Drive it from the event loop: ``index = yield from`` it, or step it and sleep in between.
-    """
-    corpus = previous.corpus if previous is not None else None
-    steps = corpus_steps(specs, names, weights, corpus, synonyms)
-    end = clock() + slice_s
-    while True:
-        try:
-            next(steps)
-        except StopIteration as done:
-            return SearchIndex(done.value)
-        if clock() >= end:
-            yield
-            end = clock() + slice_s
-
-
-def _finish(steps: Generator[None, None, T]) -> T:
-    while True:
-        try:
-            next(steps)
-        except StopIteration as done:
-            result: T = done.value
-            return result
+    return SearchIndex(build_corpus(specs, names, weights, corpus, synonyms))
 
 
 def index_tools(tools: Iterable[Mapping[str, Any]]) -> SearchIndex:

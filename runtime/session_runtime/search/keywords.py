@@ -5,20 +5,29 @@ How much one word brings to one tool is decided in ``rank``, what all bring toge
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from session_runtime.search.corpus import Positions, fold
+from session_runtime.search.corpus import Positions
 from session_runtime.search.evidence import Evidence, Spoken, Term, collect, weighted
 from session_runtime.search.impacts import Docs, Scores
 from session_runtime.search.lru import Lru
 from session_runtime.search.query import Keywords, Word
-from session_runtime.search.rank import Hits, Scorer
-from session_runtime.search.terms import LIGHT_WORDS, STOP_WORDS, analyse, is_cjk, runs
+from session_runtime.search.rank import Hits, Scorer, bytes_of, kept_bytes
+from session_runtime.search.spoken import telling_terms
+from session_runtime.search.terms import (
+    LIGHT_WORDS,
+    SMALL_WORDS,
+    STOP_WORDS,
+    analyse,
+    is_cjk,
+    is_plain,
+    runs,
+)
 
 EXACT_LAYER, NAME_LAYER = 2, 1
-WORDS_KEPT = 1_024
 WEAKEST = 0.1
 """A tool that meets less than this share of what the best one meets is not a match."""
 
@@ -29,9 +38,12 @@ KEYWORD_LIST = range(4, 11)
 """So many known words and no filler are a list of keywords, of which a tool must meet half."""
 
 
+_NO_DOCS: Docs = np.empty(0, np.int64)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranking:
-    """A score for every position, 0 where nothing matches.
+    """A score for every position, 0 where nothing matches and never less.
 
     The whole part of a score is the layer (2: the query is a form of the name, 1: the name holds
     every word), the fraction is the share of what a tool could score at best.
@@ -43,20 +55,21 @@ class Ranking:
     @property
     def count(self) -> int:
         """How many tools match."""
-        return int(np.count_nonzero(self.scores > 0))
+        return int(np.count_nonzero(self.scores))
 
     def top(self, limit: int) -> list[int]:
         """The positions of the best ``limit`` matches: by score, equal ones by name."""
-        found = np.flatnonzero(self.scores > 0)
+        found = (self.scores > 0).nonzero()[0]
+        scores = self.scores[found]
         if len(found) > limit > 0:
-            scores = self.scores[found]
-            found = found[scores >= np.partition(scores, -limit)[-limit]]
-        order = np.lexsort((self.name_rank[found], -self.scores[found]))
-        return [int(position) for position in found[order[: max(limit, 0)]]]
+            kept = (scores >= np.partition(scores, -limit)[-limit]).nonzero()[0]
+            found, scores = found[kept], scores[kept]
+        order = np.lexsort((self.name_rank[found], -scores))
+        positions: list[int] = found[order[: max(limit, 0)]].tolist()
+        return positions
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Sought:
+class Sought(NamedTuple):
     """What one word of a query finds among the visible tools.
 
     ``terms`` are all evidence for it, ``docs`` the tools found, ``named`` those whose name holds the
@@ -78,7 +91,7 @@ class KeywordRanker:
 
     def __init__(self, scorer: Scorer) -> None:
         self._scorer = scorer
-        self._sought: Lru[str, Sought] = Lru(WORDS_KEPT)
+        self._sought: Lru[str, Sought] = Lru(kept_bytes(scorer.size), _bytes_of)
 
     def rank(self, keywords: Keywords, exact: Positions) -> Ranking:
         """Rank all visible tools; ``exact`` are those whose name the query is a form of."""
@@ -86,8 +99,8 @@ class KeywordRanker:
         telling = telling_words(words)
         sought = [self._seek(word) for word in telling]
         scores = self._collect(keywords, telling, sought).scores()
-        scores[scores < WEAKEST * scores.max(initial=0)] = 0
-        scores[_in_all([found.named for found in sought])] += NAME_LAYER
+        scores *= scores >= WEAKEST * scores.max(initial=0)
+        scores[self._with_every_word(words, sought)] += NAME_LAYER
         if len(telling) == len(words) and _misses_the_point(sought):
             scores[:] = 0
         _drop_mere_mentions(telling, sought, scores)
@@ -108,6 +121,11 @@ class KeywordRanker:
         self, keywords: Keywords, telling: Sequence[Word], sought: Sequence[Sought]
     ) -> Evidence:
         words = {
+            word.text: Spoken(word.text, (), hits)
+            for word in keywords.words
+            if (hits := self._small(word.text)) is not None
+        }
+        words |= {
             word.text: Spoken(word.text, found.as_literal() if word.literal else found.terms)
             for word, found in zip(telling, sought, strict=True)
         }
@@ -121,30 +139,53 @@ class KeywordRanker:
         return self._sought.get_or_make(word.text, self._find)
 
     def _find(self, text: str) -> Sought:
+        if not is_plain(text):
+            return self._find_parts(text)
+        word = text.lower()
+        hits = self._scorer.find(word)
+        term = weighted(hits, MINOR if word in LIGHT_WORDS else 1.0)
+        return Sought((term,), hits.docs, hits.named, unbroken=False)
+
+    def _find_parts(self, text: str) -> Sought:
         found: list[Hits] = []
         named: list[Docs] = []
         pieces = runs(text)
         for run in pieces:
             parts, joined = self._find_run(run)
             held = _in_all([part.named for part in parts])
-            named.append(held if joined is None else np.union1d(held, joined.named))
+            named.append(held if joined is None else _in_either(held, joined.named))
             found += parts if joined is None else (*parts, joined)
+            found += self._scorer.long_words(run) if is_cjk(run) else ()
         docs = (
             found[0].docs
             if len(found) == 1
             else np.unique(np.concatenate([hits.docs for hits in found]))
         )
-        weight = MINOR if fold(text) in LIGHT_WORDS else 1.0
+        weight = MINOR if text.casefold() in LIGHT_WORDS else 1.0
         terms = tuple(weighted(hits, weight) for hits in found)
         return Sought(terms, docs, _in_all(named), any(map(is_cjk, pieces)))
 
     def _find_run(self, run: str) -> tuple[list[Hits], Hits | None]:
         cut = analyse(run)
-        parts = cut.parts
-        if is_cjk(run):
-            parts = tuple(part for part in parts if part not in STOP_WORDS) or parts
+        parts = telling_terms(run) if is_cjk(run) else cut.parts
         joined = self._scorer.hits(cut.joined) if cut.joined is not None else None
         return [self._scorer.hits(part) for part in parts], joined
+
+    def _with_every_word(self, words: Sequence[Word], sought: Sequence[Sought]) -> Docs:
+        """The tools whose name holds all telling words, and of these those with the small ones too."""
+        held = _in_all([found.named for found in sought])
+        for word in words if len(held) > 1 else ():
+            hits = self._small(word.text)
+            both = held if hits is None else _in_all((held, hits.named))
+            held = both if len(both) else held
+        return held
+
+    def _small(self, text: str) -> Hits | None:
+        """What a small word finds in names."""
+        word = text.casefold()
+        if word not in SMALL_WORDS:
+            return None
+        return self._scorer.hits(word)
 
     def _holders(self, word: Word) -> npt.NDArray[np.bool_]:
         """Tools that hold every part of a required word, or its joined form."""
@@ -157,9 +198,16 @@ class KeywordRanker:
         return held
 
 
+def _bytes_of(text: str, sought: Sought) -> int:
+    """About how much memory it takes to keep what a word finds."""
+    several = 0 if len(sought.terms) == 1 else sought.docs.nbytes + sought.named.nbytes
+    return several + bytes_of(text, (term.hits for term in sought.terms))
+
+
 def telling_words(words: Sequence[Word]) -> Sequence[Word]:
     """The words that say something about a tool, or else all."""
-    return [word for word in words if word.required or fold(word.text) not in STOP_WORDS] or words
+    telling = [word for word in words if word.required or word.text.casefold() not in STOP_WORDS]
+    return telling or words
 
 
 def _misses_the_point(sought: Sequence[Sought]) -> bool:
@@ -183,12 +231,15 @@ def _drop_mere_mentions(words: Sequence[Word], sought: Sequence[Sought], scores:
     scores[~meant] = 0
 
 
+def _in_either(left: Docs, right: Docs) -> Docs:
+    """What is in one of two ascending arrays, or in both."""
+    return np.union1d(left, right) if len(left) and len(right) else left if len(left) else right
+
+
 def _in_all(sets: Sequence[Docs]) -> Docs:
     """What is in every one of some ascending arrays."""
-    smallest_first = sorted(sets, key=len)
-    common = smallest_first[0] if sets else np.empty(0, np.int64)
-    for docs in smallest_first[1:]:
-        if not len(common):
-            break
-        common = np.intersect1d(common, docs, assume_unique=True)
-    return common
+    fewest = min(sets, key=len, default=_NO_DOCS)
+    if len(sets) < 2 or not len(fewest):
+        return fewest
+    held_by_all: Docs = (np.bincount(np.concatenate(sets)) == len(sets)).nonzero()[0]
+    return held_by_all

@@ -1,6 +1,6 @@
 """Takes what did not change over from an earlier corpus: to sort it anew is what costs most."""
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,12 +27,11 @@ class Moves:
 
     def entries(
         self, old: Entries, documents: Sequence[Document], part: Callable[[Document], Entries]
-    ) -> Generator[None, None, Entries]:
+    ) -> Entries:
         """The sorted entries of all documents, from the sorted ``old`` ones; ``part`` gives those of one."""
         docs = old >> DOC_SHIFT & _DOCS
         places = self.places[docs]
         kept: Entries = (old + (places - docs << DOC_SHIFT))[places >= 0]
-        yield
         added = [part(documents[at]) | at << DOC_SHIFT for at in self.fresh]
         if not added:
             return kept

@@ -2,28 +2,39 @@
 
 import html
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import accumulate, chain
 from typing import NamedTuple
 
-from session_runtime.search.terms import is_camel, is_cjk, normalise, runs
+from session_runtime.search.terms import analyse, is_camel, is_cjk, is_plain, normalise, runs
 
-MAX_QUERY_CHARS = 4_000
-"""Keywords beyond these are not looked at; names are read to the end."""
+MAX_QUERY_CHARS, MAX_NAMES_CHARS = 4_000, 100_000
+"""Keywords, and names, beyond these are not looked at."""
+
+MAX_NAMES = 400
+"""So many names of a list are looked up; that there are more is told as truncated."""
 
 MAX_SENTENCES = 20
+MAX_TERMS = 500
+"""Words beyond those that are searched by so many terms are not looked at: text without blanks has two
+a character."""
+
+LONGEST_UNBROKEN = 200
+"""Text without blanks is taken in pieces of so many characters."""
 
 _SELECT = re.compile(r"select\s*[:：]", re.IGNORECASE)
 _BETWEEN_NAMES = re.compile(r"[,，、；\r\n]")
 _BETWEEN_WORDS = re.compile(r"[\s,，、;；]+")
-_AROUND_NAMES = " \t\r\n\v\f\u3000'\"`“”‘’«»「」『』()[]{}<>（）【】"
-_AFTER_NAMES = ".。…"
+_LIKE_A_NAME = re.compile(r"\w[._:/-]+\w")
+AROUND_NAMES = " \t\r\n\v\f\u3000'\"`“”‘’«»「」『』()[]{}<>（）【】"
+AFTER_NAMES = ".。…"
 _BRACKETS = (("(", ")"), ("[", "]"), ("{", "}"), ("<", ">"), ("（", "）"), ("【", "】"))
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|[;。！？；\n]+")
 _QUOTED = re.compile(
     r"""(?<!\w)(["'`])[^"'`\n]{1,80}\1(?!\w)|“[^”]{1,80}”|‘[^’]{1,80}’|「[^」]{1,80}」|<[^<>]{1,80}>"""
 )
+_QUOTE = re.compile("""["'`“‘「<]""")
 _WORD = re.compile(r"((?<![^\s,，、;；])\+)?([^\W_]+(?:[._-]+[^\W_]+)*)")
 
 
@@ -46,10 +57,14 @@ class Empty:
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """Tools asked for by name, in order, in the caller's spelling; ``whole`` is all after the colon."""
+    """Tools asked for by name, in order, in the caller's spelling; ``whole`` is all after the colon.
+
+    ``truncated`` says that there are more names than are looked up.
+    """
 
     whole: str
     names: tuple[str, ...]
+    truncated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +75,21 @@ class Keywords:
     words: tuple[Word, ...]
     sentences: tuple[tuple[Word, ...], ...] = field(default=(), compare=False)
 
-    def names(self) -> Iterator[str]:
+    @property
+    def listed(self) -> bool:
+        """Whether something else than blanks parts its pieces, as in a list of names."""
+        return _BETWEEN_NAMES.search(self.text, 0, MAX_QUERY_CHARS) is not None
+
+    @property
+    def compound(self) -> bool:
+        """Whether a word of it is put together from several, as names are."""
+        if any(word.compound for word in self.words):
+            return True
+        return _LIKE_A_NAME.search(self.text, 0, MAX_QUERY_CHARS) is not None
+
+    def names(self) -> Select:
         """The pieces between blanks and commas, which may be names."""
-        return _names(_BETWEEN_WORDS, self.text)
+        return _select(self.text, _BETWEEN_WORDS)
 
 
 Query = Empty | Select | Keywords
@@ -70,9 +97,10 @@ Query = Empty | Select | Keywords
 
 def parse(query: str) -> Query:
     """Read any text whatever as a query; never raises."""
-    text = _bare(query)
+    text = _bare(query[:MAX_NAMES_CHARS])
     if found := _SELECT.match(text):
-        return _select(text[found.end() :])
+        selected = _select(text[found.end() :], _BETWEEN_NAMES)
+        return selected if selected.names else Empty()
     if not text:
         return Empty()
     return _keywords(text, query)
@@ -80,23 +108,23 @@ def parse(query: str) -> Query:
 
 def spellings(name: str) -> tuple[str, ...]:
     """What a name may stand for, best first: as written, without final dots, unescaped."""
-    forms = (name, _bare(name.rstrip(_AFTER_NAMES)), html.unescape(name))
-    return tuple(dict.fromkeys(forms))
+    bare = _bare(name.rstrip(AFTER_NAMES))
+    if bare == name and "&" not in name:
+        return (name,)
+    return tuple(dict.fromkeys((name, bare, html.unescape(name))))
 
 
-def _select(text: str) -> Select | Empty:
-    names = tuple(dict.fromkeys(_names(_BETWEEN_NAMES, text)))
-    return Select(_bare(text), names) if names else Empty()
-
-
-def _names(between: re.Pattern[str], text: str) -> Iterator[str]:
-    pieces = map(_bare, between.split(text))
-    return (piece for piece in pieces if piece)
+def _select(text: str, between: re.Pattern[str]) -> Select:
+    pieces = between.split(text, MAX_NAMES)
+    names = dict.fromkeys(filter(None, map(_bare, pieces[:MAX_NAMES])))
+    return Select(_bare(text), tuple(names), len(pieces) > MAX_NAMES)
 
 
 def _bare(text: str) -> str:
     """A name without what people put around it, but with the bracket that ends it: ``Delete Feed(s)``."""
-    bare = text.strip(_AROUND_NAMES)
+    bare = text.strip(AROUND_NAMES)
+    if len(bare) == len(text):
+        return text
     behind = text[text.find(bare) + len(bare) :]
     for opening, closing in _BRACKETS:
         if closing in behind and bare.count(opening) > bare.count(closing):
@@ -108,7 +136,20 @@ def _keywords(text: str, query: str) -> Keywords:
     """The words of the query, with the quotes that stand around ``text`` in it."""
     pieces = _SENTENCE_END.split(query.strip()[:MAX_QUERY_CHARS], MAX_SENTENCES)
     sentences = tuple(tuple(_words(normalise(piece))) for piece in pieces)
-    return Keywords(text, sentences[0] if len(sentences) == 1 else _all(sentences), sentences)
+    words = sentences[0] if len(sentences) == 1 else _all(sentences)
+    return Keywords(text, _affordable(words), sentences)
+
+
+def _affordable(words: tuple[Word, ...]) -> tuple[Word, ...]:
+    """The first words, as long as they do not have too many terms."""
+    if sum(map(len, (word.text for word in words))) * 2 <= MAX_TERMS:
+        return words
+    costs = accumulate(1 if is_plain(word.text) else _terms_in(word.text) for word in words)
+    return tuple(word for word, cost in zip(words, costs, strict=True) if cost <= MAX_TERMS)
+
+
+def _terms_in(text: str) -> int:
+    return sum(len(analyse(run).words) for run in runs(text))
 
 
 def _all(sentences: Sequence[Sequence[Word]]) -> tuple[Word, ...]:
@@ -124,13 +165,17 @@ def _all(sentences: Sequence[Sequence[Word]]) -> tuple[Word, ...]:
 def _words(whole: str) -> list[Word]:
     """Each word of a sentence once, those in quotes last."""
     words: dict[tuple[str, bool], Word] = {}
-    plain, quotes = _QUOTED.subn(" ", whole)
+    quoted_too = _QUOTE.search(whole) is not None
+    plain = _QUOTED.sub(" ", whole) if quoted_too else whole
     for plus, found in _WORD.findall(plain):
         required = bool(plus) and not found.isdigit()
-        if (found, required) not in words:
-            for word in _split(found, required):
-                words[word.text, required] = word
-    for quoted in _QUOTED.finditer(whole) if quotes else ():
+        if (found, required) in words:
+            continue
+        if is_plain(found):
+            words[found, required] = Word(found, required)
+        else:
+            words |= {(word.text, required): word for word in _split(found, required)}
+    for quoted in _QUOTED.finditer(whole) if quoted_too else ():
         for _, found in _WORD.findall(quoted.group()):
             for word in _split(found, required=False):
                 words.setdefault((word.text, False), word._replace(literal=True))
@@ -139,10 +184,12 @@ def _words(whole: str) -> list[Word]:
 
 def _split(text: str, required: bool) -> list[Word]:
     """One word, or several where text without blanks meets other letters: ``执行Python代码``."""
-    if text.isascii() and text.isalpha() and (text.islower() or text[1:].islower()):
-        return [Word(text, required)]
     pieces = runs(text)
     if any(map(is_cjk, pieces)):
-        return [Word(piece, required, is_camel(piece)) for piece in pieces]
+        return [
+            Word(piece[at : at + LONGEST_UNBROKEN], required, is_camel(piece))
+            for piece in pieces
+            for at in range(0, len(piece), LONGEST_UNBROKEN)
+        ]
     separated = len(pieces) > 1 and not all(map(str.isdigit, pieces))
     return [Word(text, required, separated or any(map(is_camel, pieces)))]

@@ -3,9 +3,10 @@
 Which words a query has is decided in ``query``, what outranks what in ``view``.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial, reduce
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,9 +16,12 @@ from session_runtime.search.deeds import DEEDS, NO_DEED
 from session_runtime.search.fields import Field
 from session_runtime.search.impacts import Docs, Scores, cell_weights, compute_impacts
 from session_runtime.search.lru import Lru
-from session_runtime.search.terms import STOP_WORDS, is_cjk, phrase_number
+from session_runtime.search.terms import SMALL_WORDS, STOP_WORDS, phrase_number
 
-TERMS_KEPT = 512
+KEPT_BYTES, KEPT_BYTES_PER_TOOL = 1_000_000, 500
+"""How much is kept of what words find; a common word with synonyms finds 16 bytes for each tool."""
+
+HITS_BYTES = 500
 SHORTEST_PIECE, LONGEST_GLUED = 3, 40
 OTHER_DEED = 0.9
 """What is left of a score if, say, the request is to look and the tool removes."""
@@ -27,12 +31,12 @@ GROUP_LIFT = 1 / 6
 
 Entries = npt.NDArray[np.int32]
 
+_MEANT_BY_PLUS = sorted(set(Field) - {Field.HINTS, Field.ENUMS})
 _NO_DOCS: Docs = np.empty(0, np.int64)
 _NO_SCORES: Scores = np.empty(0)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Hits:
+class Hits(NamedTuple):
     """The visible tools that one word of a query finds.
 
     ``term`` is what it is indexed as. ``impacts`` belong to ``docs`` and stay below ``best``;
@@ -45,6 +49,11 @@ class Hits:
     named: Docs
     best: float
 
+    @property
+    def own_bytes(self) -> int:
+        """The memory of the figures that are shared with no other word."""
+        return 0 if self.impacts.base is not None else self.docs.nbytes + self.impacts.nbytes
+
 
 class Scorer:
     """Term statistics over one set of visible tools; what was asked for last is kept."""
@@ -56,18 +65,19 @@ class Scorer:
         self.name_rank = corpus.tables.name_rank
         self._cell_weights = cell_weights(corpus, visible)
         self._impacts = compute_impacts(corpus, visible, self._cell_weights)
-        self._hits: Lru[str, Hits] = Lru(TERMS_KEPT)
+        self._hits: Lru[str, Hits] = Lru(kept_bytes(self.size), _bytes_of)
         self._fits: Lru[int, Scores] = Lru(DEEDS)
 
     def hits(self, word: str) -> Hits:
         """What a word finds: itself, else its correction; synonyms bring a share."""
-        return self._hits.get_or_make(word, self._find)
+        return self._hits.get_or_make(word, self.find)
 
     def holders(self, word: str) -> npt.NDArray[np.bool_]:
         """Tools, visible or not, with the very word in name, parameters or descriptions (``+word``)."""
         docs, cells, _ = self._postings(self._corpus.lexicon.stem(word))
+        meant = np.isin(cells // max(self.size, 1), _MEANT_BY_PLUS)
         held = np.zeros(self.size, dtype=np.bool_)
-        held[docs[cells < Field.ENUMS * self.size]] = True
+        held[docs[meant]] = True
         return held
 
     def by_field(self, hits: Hits, doc: int) -> dict[str, float]:
@@ -88,8 +98,24 @@ class Scorer:
 
     def joined(self, left: str, right: str) -> Hits | None:
         """What two neighbouring words find as one: ``key vault`` is a ``keyvault`` too."""
-        term = self._corpus.lexicon.stem(left + right)
-        return self._own(term) if self._held(term) else None
+        word = left + right
+        if word in STOP_WORDS:
+            return None
+        term = self._corpus.lexicon.stem(word)
+        if term in self._corpus.lexicon.compounds:
+            return self.hits(word)
+        number = self._corpus.lexicon.numbers.get(term)
+        if number is None or not self._impacts.held(number):
+            return None
+        return self._hits_of(term, number)
+
+    def long_words(self, run: str) -> Iterator[Hits]:
+        """What the synonyms find of the words in text without blanks that are longer than a pair."""
+        lexicon = self._corpus.lexicon
+        for size in sorted(lexicon.long_sizes):
+            for start in range(len(run) - size + 1):
+                if (word := run[start : start + size]) in lexicon.compounds:
+                    yield self.hits(word)
 
     def side_by_side(self, terms: Sequence[str]) -> Iterator[tuple[int, Docs]]:
         """Which of some terms, with its follower, stand so in descriptions, and of which tools."""
@@ -116,46 +142,62 @@ class Scorer:
         groups = self._corpus.groups
         best = np.zeros(len(groups))
         np.maximum.at(best, groups, scores)
-        return np.where(scores > 0, (best[groups] - scores) * GROUP_LIFT, 0)
+        lifted: Scores = best[groups]
+        lifted -= scores
+        lifted *= GROUP_LIFT
+        lifted *= scores > 0
+        return lifted
 
     def _postings(self, term: str) -> tuple[Entries, Entries, npt.NDArray[np.uint8]]:
         postings = self._corpus.postings
         found = postings.slice_of(self._corpus.lexicon.numbers.get(term))
         return postings.docs[found], postings.cells[found], postings.counts[found]
 
-    def _find(self, word: str) -> Hits:
+    def find(self, word: str) -> Hits:
+        """``hits`` for who keeps them himself."""
         term = self._corpus.lexicon.stem(word)
-        hits = self._own(term)
+        hits = self._alone(term)
         if not len(hits.docs):
             hits = self._corrected(word, term)
-        if term not in self._corpus.lexicon.synonyms:
+        others = self._corpus.lexicon.others.get(term)
+        if others is None:
             return hits
-        synonyms, translations = self._others(term)
-        return self._with_others(hits, synonyms, translations)
+        return self._with_others(hits, self._held(others.synonyms), self._held(others.translations))
 
-    def _others(self, term: str) -> tuple[list[Hits], list[Hits]]:
-        """What the synonyms of a term find: those in its own script, and its translations."""
-        synonyms = self._corpus.lexicon.synonyms[term]
-        scripts: tuple[list[Hits], list[Hits]] = [], []
-        for synonym in filter(self._held, synonyms):
-            scripts[is_cjk(synonym) != is_cjk(term)].append(self._own(synonym))
-        return scripts
+    def _held(self, terms: Sequence[str]) -> list[Hits]:
+        """What those of some terms find that a visible tool holds, each alone."""
+        lexicon, best = self._corpus.lexicon, self._impacts.best
+        known = len(best)
+        found: list[Hits] = []
+        for term, number in zip(terms, map(lexicon.numbers.get, terms), strict=True):
+            if number is not None and number < known and best[number] > 0:
+                found.append(self._hits_of(term, number))
+            elif term in lexicon.compounds and len((hits := self._alone(term)).docs):
+                found.append(hits)
+        return found
 
-    def _held(self, term: str) -> bool:
-        """Whether a visible tool holds a term."""
-        return self._impacts.held(self._corpus.lexicon.numbers.get(term))
+    def _alone(self, term: str) -> Hits:
+        """What a term finds without synonyms; a compound finds the tools that hold all of its terms."""
+        hits = self._own(term)
+        pieces = self._corpus.lexicon.compounds.get(term, ())
+        if len(hits.docs) or not pieces:
+            return hits
+        found = [self._own(piece) for piece in pieces]
+        both = reduce(partial(_both, term), found)
+        return both._replace(impacts=both.impacts / len(found), best=both.best / len(found))
 
     def _own(self, term: str) -> Hits:
         """Exactly this term."""
         number = self._corpus.lexicon.numbers.get(term)
         if number is None or not self._impacts.held(number):
             return _nothing(term)
-        found = self._impacts.slice_of(number)
-        docs = self._impacts.docs[found]
-        named = docs[self._impacts.naming[found]]
-        return Hits(
-            term, docs, self._impacts.values[found], named, float(self._impacts.best[number])
-        )
+        return self._hits_of(term, number)
+
+    def _hits_of(self, term: str, number: int) -> Hits:
+        impacts = self._impacts
+        found = slice(impacts.offsets[number], impacts.offsets[number + 1])
+        named = impacts.named[impacts.named_offsets[number] : impacts.named_offsets[number + 1]]
+        return Hits(term, impacts.docs[found], impacts.values[found], named, impacts.best[number])
 
     def _corrected(self, word: str, term: str) -> Hits:
         """An unknown word read as a known one a letter away, or as two known ones in one."""
@@ -167,7 +209,7 @@ class Scorer:
         ]
         commonest = max(near, key=lambda hits: len(hits.docs), default=_nothing(term))
         if len(commonest.docs):
-            return replace(commonest, term=term)
+            return commonest._replace(term=term)
         return self._glued(word, term)
 
     def _written(self, word: str) -> bool:
@@ -179,12 +221,15 @@ class Scorer:
         if len(word) > LONGEST_GLUED:
             return _nothing(term)
         lexicon = self._corpus.lexicon
-        for end in range(SHORTEST_PIECE, len(word) - SHORTEST_PIECE + 1):
+        for end in range(SHORTEST_PIECE, len(word) - 1):
+            if word[:end] not in lexicon.words:
+                continue
             pieces = word[:end], word[end:]
-            if all(map(self._written, pieces)) and STOP_WORDS.isdisjoint(pieces):
+            if _may_be_glued(*pieces) and all(map(self._written, pieces)):
                 left, right = (self._own(lexicon.stem(piece)) for piece in pieces)
-                if len(left.docs) and len(right.docs):
-                    return _both(term, left, right)
+                both = _both(term, left, right)
+                if len(both.named if pieces[1] in SMALL_WORDS else both.docs):
+                    return both
         return _nothing(term)
 
     def _with_others(
@@ -197,21 +242,38 @@ class Scorer:
         if not synonyms and not translations:
             return hits
         weights = self._corpus.weights
-        shares = [(hits, 1.0), *((other, weights.synonyms) for other in synonyms)]
-        impacts, best = self._best_of(shares)
+        impacts, best = np.zeros(self.size), hits.best
+        impacts[hits.docs] = hits.impacts
+        if synonyms:
+            best = max(best, self._raise(impacts, synonyms, weights.synonym_share))
         if translations:
-            more, most = self._best_of([(other, weights.translations) for other in translations])
+            more = np.zeros(self.size)
+            best += self._raise(more, translations, weights.translation_share)
             impacts += more
-            best += most
-        docs = np.flatnonzero(impacts)
+        docs = (impacts > 0).nonzero()[0]  # twice as fast as for the figures themselves
         return Hits(hits.term, docs, impacts[docs], hits.named, best)
 
-    def _best_of(self, shares: Sequence[tuple[Hits, float]]) -> tuple[Scores, float]:
-        """The best of some shares for each tool, and what none of them reaches."""
-        impacts = np.zeros(self.size)
-        for hits, share in shares:
-            impacts[hits.docs] = np.maximum(impacts[hits.docs], share * hits.impacts)
-        return impacts, max(share * hits.best for hits, share in shares)
+    def _raise(self, raised: Scores, others: Sequence[Hits], share: float) -> float:
+        """Raise figures to the best share of what some terms bring; returns what no such share reaches."""
+        docs = np.concatenate([other.docs for other in others])
+        values = np.concatenate([other.impacts for other in others])
+        values *= share
+        np.maximum.at(raised, docs, values)
+        return share * max([other.best for other in others])
+
+
+def kept_bytes(tools: int) -> int:
+    """How much memory a view of so many tools keeps of what words find."""
+    return KEPT_BYTES + KEPT_BYTES_PER_TOOL * tools
+
+
+def _bytes_of(word: str, hits: Hits) -> int:
+    return bytes_of(word, (hits,))
+
+
+def bytes_of(word: str, found: Iterable[Hits]) -> int:
+    """About how much memory it takes to keep what a word finds."""
+    return 4 * len(word) + sum(HITS_BYTES + hits.own_bytes for hits in found)
 
 
 def _impact(hits: Hits, doc: int) -> float:
@@ -219,6 +281,13 @@ def _impact(hits: Hits, doc: int) -> float:
     at = int(np.searchsorted(hits.docs, doc))
     found = at < len(hits.docs) and hits.docs[at] == doc
     return float(hits.impacts[at]) if found else 0.0
+
+
+def _may_be_glued(left: str, right: str) -> bool:
+    """Whether two words may be written as one: ``log`` and ``in``, but not ``my`` and ``list``."""
+    return left not in STOP_WORDS and (
+        right in SMALL_WORDS or (right not in STOP_WORDS and len(right) >= SHORTEST_PIECE)
+    )
 
 
 def _nothing(term: str) -> Hits:

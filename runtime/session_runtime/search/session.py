@@ -9,7 +9,7 @@ from typing import NotRequired, TypedDict, assert_never
 
 from session_runtime.errors import ToolError
 from session_runtime.registry.names import TOOL_SEARCH
-from session_runtime.search.corpus import Positions, fold
+from session_runtime.search.corpus import fold
 from session_runtime.search.index import SearchIndex
 from session_runtime.search.keywords import Ranking
 from session_runtime.search.query import Empty
@@ -137,8 +137,8 @@ class ToolSearchSession:
         match view.find(query):
             case Empty():
                 raise ToolError(EMPTY_QUERY, code=EMPTY_QUERY_CODE)
-            case Named(items):
-                result = self._load_named(items, cap)
+            case Named() as named:
+                result = self._load_named(named, cap)
             case Ranking() as ranking:
                 result = self._load_ranked(query, ranking, cap)
             case unreachable:
@@ -152,10 +152,11 @@ class ToolSearchSession:
         wanted = self._max_results if max_results is None else max_results
         return max(1, min(wanted, self._max_results))
 
-    def _load_named(self, items: Iterable[tuple[str, Positions]], cap: int) -> SearchResult:
+    def _load_named(self, named: Named, cap: int) -> SearchResult:
         result = self._empty_result()
+        result["truncated"] = named.truncated
         missing: dict[str, str] = {}
-        for spelling, positions in items:
+        for spelling, positions in named.items:
             names = [self._view.name(position) for position in positions]
             if not names and is_loader(spelling):
                 names = [TOOL_SEARCH]

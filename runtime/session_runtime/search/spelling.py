@@ -1,14 +1,13 @@
 """Which known words are one letter away from a misspelt one; whether one is meant, ``rank`` decides."""
 
 import zlib
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 SHORTEST = 4
 LONGEST = 24
-_WORDS_PER_STEP = 250
 
 
 class Spelling:
@@ -21,43 +20,37 @@ class Spelling:
     def __init__(self, words: Sequence[str], table: npt.NDArray[np.uint64]) -> None:
         self.words = words
         self.table = table
+        self._entries = table.data  # of which single ones are read faster
 
     def near(self, word: str) -> list[str]:
         """The known words one letter away from ``word``, in alphabetical order."""
         if not _correctable(word):
             return []
-        keys = np.array(_forms(word), dtype=np.uint64) << np.uint64(32)
-        first = np.searchsorted(self.table, keys)
-        after = np.searchsorted(self.table, keys + np.uint64(1 << 32))
-        found = {
-            self.words[entry & 0xFFFFFFFF]
-            for at in np.flatnonzero(first < after).tolist()
-            for entry in self.table[first[at] : after[at]].tolist()
-        }
+        forms = _forms(word)
+        first = np.searchsorted(self.table, np.array(forms, dtype=np.uint64) << np.uint64(32))
+        found: set[str] = set()
+        table = self._entries
+        for form, at in zip(forms, first.tolist(), strict=True):
+            while at < len(table) and table[at] >> 32 == form:
+                found.add(self.words[table[at] & 0xFFFFFFFF])
+                at += 1
         return sorted(known for known in found if known != word and one_letter_apart(word, known))
 
 
-def spelling_steps(
-    words: Collection[str], before: Spelling | None
-) -> Generator[None, None, Spelling]:
-    """Build the table, pausing about every millisecond; ``before`` knows the first of the same words."""
+def build_spelling(words: Collection[str], before: Spelling | None) -> Spelling:
+    """Build the table; ``before`` knows the first of the same words."""
     if before is not None and len(before.words) == len(words):
         return before
     known = 0 if before is None else len(before.words)
     table = np.empty(0, dtype=np.uint64) if before is None else before.table
     listed = tuple(words)
-    chunks = [np.empty(0, dtype=np.uint64)]
-    for start in range(known, len(listed), _WORDS_PER_STEP):
-        entries = [
-            form << 32 | number
-            for number, word in enumerate(listed[start : start + _WORDS_PER_STEP], start)
-            if _correctable(word)
-            for form in _forms(word)
-        ]
-        chunks.append(np.array(entries, dtype=np.uint64))
-        yield
-    new = np.sort(np.concatenate(chunks))
-    yield
+    entries = [
+        form << 32 | number
+        for number, word in enumerate(listed[known:], known)
+        if _correctable(word)
+        for form in _forms(word)
+    ]
+    new = np.sort(np.array(entries, dtype=np.uint64))
     return Spelling(listed, np.insert(table, np.searchsorted(table, new), new))
 
 
@@ -68,7 +61,7 @@ def _correctable(word: str) -> bool:
 def _forms(word: str) -> list[int]:
     text = word.encode()
     shorter = {text[:cut] + text[cut + 1 :] for cut in range(len(text))}
-    return [zlib.crc32(form) for form in (text, *sorted(shorter))]
+    return [zlib.crc32(form) for form in (text, *shorter)]
 
 
 def one_letter_apart(left: str, right: str) -> bool:

@@ -5,6 +5,7 @@ described in English. Chinese words have one or two characters, as the index hol
 Here are deeds, software and data; what people talk about otherwise is in ``everyday``.
 """
 
+from session_runtime.search.colloquial import COLLOQUIAL
 from session_runtime.search.everyday import EVERYDAY
 
 DEEDS_AND_DATA: tuple[str, ...] = tuple(
@@ -15,7 +16,7 @@ DEEDS_AND_DATA: tuple[str, ...] = tuple(
     update modify edit change alter revise 更新 修改 编辑 更改 变更
     get fetch retrieve obtain read 获取 读取 取得
     list enumerate 列出 列表
-    search find lookup query seek discover 搜索 查找 查询 检索 查找
+    search find lookup query seek discover 搜索 查找 查询 检索
     show display view present 显示 展示 查看
     check verify validate confirm 检查 验证 校验 核对 确认
     send deliver post dispatch 发送 寄送
@@ -31,7 +32,6 @@ DEEDS_AND_DATA: tuple[str, ...] = tuple(
     pay payment 支付 付款 缴费
     transfer remit 转账 汇款 转移
     download 下载
-    upload 上传
     save store persist 保存 存储
     copy duplicate clone 复制 拷贝
     move relocate 移动
@@ -39,7 +39,6 @@ DEEDS_AND_DATA: tuple[str, ...] = tuple(
     compare contrast diff 比较 对比
     calculate compute 计算 算
     convert transform translate 转换 换算
-    translate translation 翻译
     summarize summary digest 总结 摘要 概括
     analyze analyse analysis 分析
     recommend suggest recommendation 推荐 建议
@@ -64,7 +63,7 @@ DEEDS_AND_DATA: tuple[str, ...] = tuple(
     remind reminder alarm 提醒 闹钟
     notify notification alert 通知 提醒 告警
     message msg chat text 消息 信息 聊天 短信
-    mail email 邮件 邮箱
+    mail email 邮件 邮箱 电子邮件
     call phone telephone 电话 呼叫
     picture image photo img pic 图片 图像 照片 相片
     avatar portrait 头像
@@ -83,7 +82,6 @@ DEEDS_AND_DATA: tuple[str, ...] = tuple(
     password passcode secret credential 密码
     key token 密钥 令牌
     task todo 任务 待办
-    project 项目
     issue bug ticket 问题
     code program script 代码 程序 脚本
     repo repository 仓库
@@ -93,7 +91,6 @@ DEEDS_AND_DATA: tuple[str, ...] = tuple(
     website site web webpage page url 网站 网页
     link url 链接
     browser 浏览器
-    search google bing 搜索
     comment reply review feedback 评论 回复 评价
     note memo 笔记 备忘
     report 报告 报表
@@ -119,7 +116,6 @@ DEEDS_AND_DATA: tuple[str, ...] = tuple(
     repair fix maintain maintenance service 维修 修理 修复 保养 报修
     arrange organize organise schedule 安排 排期
     reschedule postpone change 改签 改期 延期 变更
-    invite invitation 邀请
     attend participate join 参加 出席 参与
     complain complaint 投诉
     handle process 处理 办理
@@ -131,7 +127,6 @@ DEEDS_AND_DATA: tuple[str, ...] = tuple(
     detect recognize recognise identify identification recognition detection 识别 检测 辨认
     extract parse scrape 提取 抽取 解析 抓取
     scan 扫描
-    print 打印
     compress zip archive 压缩 归档
     decompress unzip unpack 解压
     encrypt encode 加密 编码
@@ -155,7 +150,6 @@ DEEDS_AND_DATA: tuple[str, ...] = tuple(
     pin 置顶
     vote poll survey questionnaire 投票 问卷 调查
     favorite favourite bookmark 收藏 点赞
-    follow 关注
     claim 理赔 索赔
     support service 客服 支持
     strategy 策略
@@ -165,28 +159,25 @@ DEEDS_AND_DATA: tuple[str, ...] = tuple(
     content text 内容 文本
     tag label 标签
     topic theme subject 主题 话题
-    keyword 关键
+    keyword 关键词 关键字
     description describe 描述 说明
     tutorial guide instruction 教程 指南
     advice suggestion tip 建议
     identity 身份
-    captcha verification 验证
-    attachment 附件
-    template 模板
+    captcha verification_code 验证码
     draft 草稿
     format 格式
     chart graph plot diagram visualization visualize 图表 绘图
     column field 字段
     row line
-    cell 单元
+    cell 单元格
     data dataset 数据
-    network 网络
     port 端口
     cache 缓存
     api interface endpoint 接口
     container docker 容器
     cluster kubernetes k8s 集群
-    vm virtual machine 虚拟
+    vm virtual_machine 虚拟机
     branch 分支
     commit 提交
     environment env 环境
@@ -204,7 +195,7 @@ DEEDS_AND_DATA: tuple[str, ...] = tuple(
     subtract subtraction minus difference
     multiply multiplication times product 乘 乘积
     divide division quotient
-    percent percentage ratio 百分 比例
+    percent percentage ratio 百分比 比例
     probability chance likelihood odds 概率
     equation formula 方程 公式
     area 面积
@@ -216,9 +207,31 @@ DEEDS_AND_DATA: tuple[str, ...] = tuple(
     conversation dialogue chat 对话 会话
     news feed rss 新闻
     shorten short 缩短
-    qr qrcode barcode 二维 条码
+    qr qrcode barcode 二维码 条形码
     domain hostname dns 域名
+    pull_request merge_request 合并请求
+    artificial_intelligence ai 人工智能
+    machine_learning ml 机器学习
+    user_interface ui 界面
+    text_message sms 短信
+    credit_card 信用卡
+    bank_card debit_card 银行卡
+    id_card identity_card 身份证
+    real_estate property 房地产
+    air_quality aqi 空气质量
+    zip_code postcode postal_code 邮编 邮政编码
+    exchange_rate 汇率
+    stock_price 股价 股票价格
+    knowledge_base 知识库
+    social_media 社交媒体
+    search_engine 搜索引擎
+    operating_system os 操作系统
+    command_line cli terminal 命令行 终端
+    source_code 源代码 源码
+    speech_recognition stt 语音识别
+    tts 语音合成
+    phone_number 电话号码 手机号
     """.strip().splitlines()
 )
 
-GROUPS = (*DEEDS_AND_DATA, *EVERYDAY)
+GROUPS = (*DEEDS_AND_DATA, *EVERYDAY, *COLLOQUIAL)

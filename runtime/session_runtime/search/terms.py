@@ -6,13 +6,17 @@ much is decided in ``fields`` and ``rank``.
 """
 
 import re
-import unicodedata
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, pairwise
+from threading import Lock
+from typing import NamedTuple
 
 from Stemmer import Stemmer
+
+from session_runtime.normal_form import normal
+from session_runtime.search.han import simplify
 
 _CJK = (
     "\u3005\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
@@ -42,23 +46,37 @@ STOP_WORDS = frozenset(
 )
 """Words of a request that say nothing about the tool; kept if a query has no others."""
 
-LIGHT_WORDS = frozenset(
+SMALL_WORDS = frozenset(
     """
-    able additionally also appreciate assist curious ensure finally furthermore hello hey hi
-    interested interesting kindly lastly may might moreover must plan planned planning plans provide
-    provided provides providing shall tell telling thank thanks us use used uses using wonder
-    wondering
+    above after again all at before below between by from get here in into more most no not now
+    off on once only over same through to under until with
     """.split()
 )
-"""Words that are mostly politeness or links between sentences, and now and then mean a tool."""
+"""Stop words that may be all that tells two tools apart; they count where a name has them."""
+
+LIGHT_WORDS = frozenset(
+    """
+    appreciate appreciated excuse grateful greetings hello hey hi kindly sorry thank thanks
+    able assist assistance may maybe might must ought perhaps possible possibly shall
+    eager glad hope hoping intend interested interesting keen love wish wonder wondering curious
+    accordingly additionally besides finally firstly furthermore hence however lastly meanwhile
+    moreover secondly therefore thirdly thus
+    provide provided provides providing tell telling
+    us use used uses using
+    """.split()
+)
+"""Words of requests that hardly ever mean a tool; they count less.
+
+By line: polite, modest, wishing, linking sentences, handing over, using.
+"""
 
 
 def normalise(text: str) -> str:
-    """NFKC, with lone surrogates replaced, so that every text can be searched and sent."""
+    """NFKC and simplified Han, with lone surrogates replaced, so that every text can be searched."""
     if text.isascii():
         return text
     valid = text.encode("utf-8", "replace").decode("utf-8")
-    return unicodedata.normalize("NFKC", valid)
+    return simplify(normal("NFKC", valid))
 
 
 def runs(text: str) -> list[str]:
@@ -69,6 +87,11 @@ def runs(text: str) -> list[str]:
 def is_cjk(run: str) -> bool:
     """Whether a run is written without blanks between its words."""
     return _CJK_START.match(run) is not None
+
+
+def is_plain(word: str) -> bool:
+    """Whether a word is of ASCII letters and no camelCase: one part, whose case-folded form is lower case."""
+    return word.isascii() and word.isalpha() and (word.islower() or word[1:].islower())
 
 
 def parts(run: str) -> list[str]:
@@ -115,9 +138,25 @@ def analyse(run: str) -> Analysed:
     return Analysed(cut, run.casefold() if len(cut) > 1 else None)
 
 
+def pieces_of(word: str) -> Iterator[str]:
+    """The words that texts hold instead of one: 文件 and 件夹 for 文件夹, both of ``virtual_machine``."""
+    for run in runs(word):
+        if is_cjk(run) and len(run) > 2:
+            yield from map("".join, pairwise(run))
+        else:
+            yield run
+
+
 def phrase_number(left: int, right: int) -> int:
     """The number of a phrase of two terms with these hashes: the same in every process."""
     return left * 31 + right & PHRASE_NUMBERS
+
+
+class Others(NamedTuple):
+    """The terms that mean the same as one: those in its own script, and its translations."""
+
+    synonyms: tuple[str, ...]
+    translations: tuple[str, ...]
 
 
 class Lexicon:
@@ -125,8 +164,10 @@ class Lexicon:
 
     ``words`` are as written, case-folded; ``terms`` holds the term number of each word. It only
     grows, so the indexes of following generations share one; a word unknown to an older index is
-    simply a number beyond its own. ``hashes`` hold for each term what its phrases are known by, 0 for
-    one that makes no phrase: stop words, and text without blanks.
+    simply a number beyond its own. Threads may learn into it at once. ``hashes`` hold for each term
+    what its phrases are known by, 0 for one that makes no phrase: stop words, and text without blanks.
+    ``others`` are, by term, those that mean the same, ``compounds`` such of these as texts hold as
+    several: those of 文件夹, or of *virtual machine*; ``long_sizes`` are the lengths of the former.
     """
 
     def __init__(self) -> None:
@@ -135,10 +176,13 @@ class Lexicon:
         self.terms: list[int] = []
         self.hashes: list[int] = []
         self.stop_numbers: set[int] = set()
-        self.synonyms: dict[str, tuple[str, ...]] = {}
+        self.others: dict[str, Others] = {}
+        self.compounds: dict[str, tuple[str, ...]] = {}
+        self.long_sizes: set[int] = set()
         self._stems: dict[str, str] = {}
         self._run_words = _RunWords(self._learn_run)
         self._stemmer = Stemmer("english", 0)  # words are kept here
+        self._learning = Lock()
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -154,12 +198,29 @@ class Lexicon:
         self.hashes[number] = 0
 
     def learn_synonyms(self, group: str) -> None:
-        """Make every word of a blank-separated group a synonym of the others."""
-        terms = [self.stem(word) for word in group.split()]
-        for term in terms:
-            others = dict.fromkeys((*self.synonyms.get(term, ()), *terms))
-            del others[term]
-            self.synonyms[term] = tuple(others)
+        """Make every word of a blank-separated group, normalised, a synonym of the others."""
+        scripts = {term: is_cjk(term) for term in map(self._term_of, group.split())}
+        for term, script in scripts.items():
+            before = self.others.get(term, Others((), ()))
+            alike = [other for other in scripts if scripts[other] == script and other != term]
+            apart = [other for other in scripts if scripts[other] != script]
+            self.others[term] = Others(
+                tuple(dict.fromkeys((*before.synonyms, *alike))),
+                tuple(dict.fromkeys((*before.translations, *apart))),
+            )
+
+    def _term_of(self, word: str) -> str:
+        """The term of a synonym; one that texts hold as several terms is remembered with these."""
+        if not word.isascii() and len(word) < 3:
+            return word
+        if word.isalnum() and word.isascii():
+            return self.stem(word)
+        pieces = tuple(map(self.stem, pieces_of(word)))
+        term = self.stem("".join(runs(word)))
+        if len(pieces) > 1:
+            self.compounds[term] = pieces
+            self.long_sizes |= {len(term)} if is_cjk(term) else set()
+        return term
 
     def stem(self, word: str) -> str:
         """The term that a word is indexed as."""
@@ -172,7 +233,8 @@ class Lexicon:
 
     def _learn_run(self, run: str) -> tuple[int, ...]:
         """The word numbers of one run that was not read before."""
-        return tuple(map(self._learn_word, analyse(run).words))
+        with self._learning:
+            return tuple(map(self._learn_word, analyse(run).words))
 
     def _learn_word(self, word: str) -> int:
         number = self.words.setdefault(word, len(self.words))

@@ -4,19 +4,29 @@ Which tools are visible is decided by the mask that ``index`` is asked for, what
 ``session``.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import assert_never
 
 import numpy as np
 
 from session_runtime.registry.names import MAX_NAME_LENGTH, TOOL_SEARCH
-from session_runtime.search.corpus import NONE, Corpus, Positions, compact, fold
+from session_runtime.search.corpus import LONGEST_SPELLING, NONE, Corpus, Positions, compact, fold
 from session_runtime.search.directory import directory_text
 from session_runtime.search.keywords import KeywordRanker, Ranking
 from session_runtime.search.lru import Lru
-from session_runtime.search.query import Empty, Keywords, Select, parse, spellings
+from session_runtime.search.query import (
+    AFTER_NAMES,
+    AROUND_NAMES,
+    MAX_NAMES,
+    Empty,
+    Keywords,
+    Select,
+    parse,
+    spellings,
+)
 from session_runtime.search.rank import Scorer
 from session_runtime.search.spelling import one_letter_apart
 from session_runtime.search.terms import analyse, normalise, runs
@@ -24,13 +34,19 @@ from session_runtime.search.terms import analyse, normalise, runs
 LAYOUTS_KEPT, NEAREST_KEPT = 8, 64
 NEAREST = 3
 NAMED_LAYER = 3.0
+_AT_THE_ENDS = AROUND_NAMES + AFTER_NAMES
+_LONGEST_LOADER = LONGEST_SPELLING * len(TOOL_SEARCH)
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A query that names tools: each spelling with the positions it stands for, none if unknown."""
+    """A query that names tools: each spelling with the positions it stands for, none if unknown.
+
+    ``truncated`` says that it goes on with names that were not looked up.
+    """
 
     items: tuple[tuple[str, Positions], ...]
+    truncated: bool = False
 
     @property
     def positions(self) -> Positions:
@@ -59,6 +75,7 @@ class SearchView:
         size = len(corpus.names)
         bits = np.frombuffer(mask.to_bytes((size + 7) // 8, "little"), dtype=np.uint8)
         self._visible = np.unpackbits(bits, count=size, bitorder="little").astype(np.bool_)
+        self._seen = self._visible.tobytes()  # for single positions
         self._corpus = corpus
         self._mask = mask
         self._reopen = reopen
@@ -102,24 +119,31 @@ class SearchView:
 
     def resolve(self, name: str) -> Positions:
         """The tools that a name stands for: exact spelling, then any case, then wire name or alias."""
+        tables = self._corpus.tables
+        if len(name) > tables.longest or name.strip(_AT_THE_ENDS).count(" ") > tables.blanks:
+            return NONE
+        other = tables.other
         for spelling in spellings(name):
-            other = self._corpus.tables.other.get(fold(spelling), NONE)
-            if found := self.resolve_canonical(spelling) or self._visible_among(other):
+            folded = fold(spelling)
+            if found := (
+                self._exactly(spelling)
+                or self._in_any_case(folded)
+                or self._visible_among(other.get(folded, NONE))
+            ):
                 return found
         return NONE
 
     def resolve_canonical(self, name: str) -> Positions:
         """The tools of that canonical name: exact spelling, then any case (TS-3)."""
-        folded = self._corpus.tables.folded.get(fold(name), NONE)
-        return self._exactly(name) or self._visible_among(folded)
+        return self._exactly(name) or self._in_any_case(fold(name))
 
     def find(self, query: str) -> Found:
         """Read a query in the order of TS-7: ``select:``, complete names, keywords."""
         match parse(query):
             case Empty() as empty:
                 return empty
-            case Select(whole, names):
-                return self._select(whole, names)
+            case Select() as select:
+                return self._select(select)
             case Keywords() as keywords:
                 return self._named(keywords) or self._rank(keywords)
             case unreachable:
@@ -195,25 +219,29 @@ class SearchView:
             return layer
         return layer + self._keywords.evidence(keywords, self._corpus.tables.positions[name])
 
-    def _select(self, whole: str, names: Sequence[str]) -> Named:
-        if found := self.resolve(whole):
-            return Named(((whole, found),))
+    def _select(self, select: Select) -> Named:
+        if found := self.resolve(select.whole):
+            return Named(((select.whole, found),))
         items: list[tuple[str, Positions]] = []
-        for name in names:
+        for name in select.names:
             found = self.resolve(name)
-            listed = None if found else self._resolve_all(iter(name.split()))
+            listed = None if found else self._resolve_all(dict.fromkeys(name.split()))
             items += listed or [(name, found)]
-        return Named(tuple(items))
+        more = select.truncated or len(items) > MAX_NAMES
+        return Named(tuple(items[:MAX_NAMES]), more)
 
     def _named(self, keywords: Keywords) -> Named | None:
         """The query as one complete name, or as nothing but complete names."""
         text = keywords.text
         if (found := self.resolve(text)) or is_loader(text):
             return Named(((text, found),))
-        listed = self._resolve_all(keywords.names())
-        return Named(tuple(listed)) if listed else None
+        if not keywords.listed and (not keywords.compound or self._formed(text)):
+            return None
+        names = keywords.names()
+        listed = self._resolve_all(names.names)
+        return Named(tuple(listed), names.truncated) if listed else None
 
-    def _resolve_all(self, names: Iterator[str]) -> list[tuple[str, Positions]] | None:
+    def _resolve_all(self, names: Iterable[str]) -> list[tuple[str, Positions]] | None:
         """Several names, if every one of them is known."""
         items: list[tuple[str, Positions]] = []
         for name in names:
@@ -224,28 +252,37 @@ class SearchView:
         return items if len(items) > 1 else None
 
     def _rank(self, keywords: Keywords) -> Ranking:
-        separated = (word.text for word in keywords.words if not word.text.isalnum())
-        forms = (keywords.text, *separated)
-        exact = dict.fromkeys(at for form in forms for at in self._by_form(form))
+        """Rank for keywords that are no name; the whole text or a word of it may be a form of one."""
+        separated = [word.text for word in keywords.words if not word.text.isalnum()]
+        named = (self._by_form(word) for word in separated)
+        exact = dict.fromkeys(chain(self._formed(keywords.text), *named))
         return self._keywords.rank(keywords, tuple(exact))
 
     def _by_form(self, text: str) -> Positions:
         """Tools that a text names in full or in another form (last segment, camelCase, blanks)."""
-        return self.resolve(text) or self._visible_among(
-            self._corpus.tables.compact.get(compact(text), NONE)
-        )
+        return self.resolve(text) or self._formed(text)
+
+    def _formed(self, text: str) -> Positions:
+        """Tools whose name, last segment or alias has the same letters and digits in the same order."""
+        tables = self._corpus.tables
+        if len(text) > tables.longest:
+            return NONE
+        return self._visible_among(tables.compact.get(compact(text), NONE))
 
     def _exactly(self, name: str) -> Positions:
         position = self._corpus.tables.positions.get(name)
-        return self._visible_among(NONE if position is None else (position,))
+        return NONE if position is None else self._visible_among((position,))
+
+    def _in_any_case(self, folded: str) -> Positions:
+        return self._visible_among(self._corpus.tables.folded.get(folded, NONE))
 
     def _visible_among(self, positions: Positions) -> Positions:
-        return tuple(at for at in positions if self._mask >> at & 1)
+        return tuple([at for at in positions if self._seen[at]]) if positions else NONE
 
 
 def is_loader(name: str) -> bool:
     """Whether a name means the search itself."""
-    return TOOL_SEARCH in map(fold, spellings(name))
+    return len(name) <= _LONGEST_LOADER and TOOL_SEARCH in map(fold, spellings(name))
 
 
 def _words_of(name: str) -> set[str]:

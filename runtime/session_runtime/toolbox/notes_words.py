@@ -6,11 +6,12 @@ under every two neighbouring characters, so that any part of it can be found.
 
 import math
 import re
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Final
+
+from session_runtime.normal_form import normal
 
 MAX_QUERY_WORDS: Final = 64
 
@@ -67,7 +68,7 @@ def rank(found: Sequence[Mapping[int, float]], total: int) -> list[int]:
 
 
 def _runs(text: str) -> Iterator[str]:
-    folded = unicodedata.normalize("NFKC", text).casefold()
+    folded = normal("NFKC", text).casefold()
     return (match[0] for match in _RUN.finditer(folded))
 
 

@@ -1,9 +1,10 @@
 """Which words a text consists of, brought to one form so that questions and tools can be compared."""
 
 import re
-import unicodedata
 from collections.abc import Iterable
 from typing import Final
+
+from session_runtime.normal_form import normal
 
 _TOKEN: Final = re.compile(r"[a-z]+|\d+|[\u4e00-\u9fff]+")
 _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -75,7 +76,7 @@ def _single(word: str) -> str:
 
 
 def _plain(text: str) -> str:
-    return _HUMP.sub(" ", unicodedata.normalize("NFKC", text)).casefold()
+    return _HUMP.sub(" ", normal("NFKC", text)).casefold()
 
 
 def _pairs(run: str) -> list[str]:

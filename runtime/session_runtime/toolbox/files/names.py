@@ -52,10 +52,10 @@ def name_fault(name: str) -> str | None:
         return "it holds a control character or half a character"
     if name != name.strip():
         return "a name in it begins or ends with a blank"
-    if not unicodedata.is_normalized("NFC", name):
-        return f"accents must be written in composed form (NFC): {shown(_composed(name))}"
     if len(name.encode()) > MAX_NAME_BYTES:
         return f"a name in it is longer than {MAX_NAME_BYTES} bytes"
+    if not unicodedata.is_normalized("NFC", name):
+        return f"accents must be written in composed form (NFC): {shown(_composed(name))}"
     if name.startswith(TEMPORARY):
         return f"names that begin with {TEMPORARY} are for files that are being written"
     return None

@@ -1,0 +1,108 @@
+"""Every word of the tables that come along can be reached; none stands there for nothing."""
+
+import pytest
+
+from session_runtime.registry.names import build_wire_names
+from session_runtime.search import FieldWeights, build_index, index_tools
+from session_runtime.search.deeds import NO_DEED, WORDS_BY_DEED, deed_of
+from session_runtime.search.spoken import FILLERS, KEPT, telling_terms
+from session_runtime.search.synonyms import GROUPS
+from session_runtime.search.terms import LIGHT_WORDS, SMALL_WORDS, STOP_WORDS, Lexicon, analyse
+from tests.search.catalogues import ranked, tool, view_of
+
+WORDS = tuple(dict.fromkeys(word for group in GROUPS for word in group.split()))
+
+
+def as_said(word: str) -> str:
+    return word.replace("_", " ")
+
+
+@pytest.mark.requirement("TS-8")
+def test_every_synonym_finds_every_other_of_its_group() -> None:
+    names = {word: f"t{at}" for at, word in enumerate(WORDS)}
+    index = index_tools({"name": names[word], "description": as_said(word)} for word in WORDS)
+    found = {word: dict(index.rank(as_said(word), len(WORDS))) for word in WORDS}
+    pairs = [
+        (word, other)
+        for group in GROUPS
+        for word in group.split()
+        for other in group.split()
+        if word != other
+    ]
+    assert [(word, other) for word, other in pairs if names[other] not in found[word]] == []
+
+
+@pytest.mark.requirement("TS-8")
+def test_a_word_of_three_characters_is_found_by_its_translation_and_finds_it() -> None:
+    view = view_of(tool("a.one", "打开文件夹"), tool("b.two", "opens a folder"), tool("c.three"))
+    assert ranked(view, "folder") == ["b.two", "a.one"]
+    assert ranked(view, "我的文件夹") == ["a.one", "b.two"]
+
+
+@pytest.mark.requirement("TS-8")
+def test_two_words_that_stand_for_one_find_it_together_but_neither_does_alone() -> None:
+    view = view_of(tool("vm.start"), tool("washing.machine"), tool("tour.virtual"))
+    assert ranked(view, "start the virtual machine")[0] == "vm.start"
+    assert ranked(view, "washing machine") == ["washing.machine"]
+    assert ranked(view, "virtual tour") == ["tour.virtual"]
+    hosts = view_of(tool("a.start", "starts a virtual machine"), tool("b.wash", "a machine"))
+    assert ranked(hosts, "vm") == ["a.start"]
+
+
+@pytest.mark.requirement("TS-8")
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("サーバー", "okapi"),
+        ("インターネット", "okapi"),
+        ("인터넷", "okapi"),
+        ("虛擬機器", "okapi"),
+        ("forest giraffe", "okapi"),
+        ("mp3", "okapi"),
+        ("Ökapi", "鹿"),
+    ],
+)
+def test_synonyms_of_an_operator_work_in_any_script(one: str, other: str) -> None:
+    group = f"{one.replace(' ', '_')} {other}"
+    wire = build_wire_names(["a.tool"], "__")
+    for request, held in ((one, other), (other, one)):
+        specs = (tool("a.tool", f"holds {held} here"),)
+        with_it = build_index(specs, wire, FieldWeights(), synonyms=(group,))
+        assert [name for name, _ in with_it.rank(request, 5)] == ["a.tool"]
+        assert build_index(specs, wire, FieldWeights()).rank(request, 5) == []
+
+
+def test_no_group_holds_a_word_twice_or_is_held_by_another() -> None:
+    lexicon = Lexicon()
+    groups = [frozenset(map(lexicon.stem, group.split())) for group in GROUPS]
+    assert [group for group in GROUPS if len(set(group.split())) < len(group.split())] == []
+    assert [set(group) for group in groups if any(group < other for other in groups)] == []
+    assert len(set(groups)) == len(groups)
+
+
+def test_no_word_is_both_without_weight_and_light_or_small_without_being_a_stop_word() -> None:
+    assert not LIGHT_WORDS & STOP_WORDS
+    assert SMALL_WORDS <= STOP_WORDS
+    assert all(analyse(word).parts == (word,) for word in LIGHT_WORDS)
+    assert all(word in analyse(word).parts for word in STOP_WORDS)
+
+
+@pytest.mark.requirement("TS-8")
+@pytest.mark.parametrize("filler", FILLERS.split())
+def test_a_filler_of_a_chinese_sentence_leaves_the_words_around_it(filler: str) -> None:
+    assert telling_terms(f"天气{filler}查询") == (*telling_terms("天气"), *telling_terms("查询"))
+    assert telling_terms(filler) == analyse(filler).parts
+
+
+@pytest.mark.requirement("TS-8")
+@pytest.mark.parametrize("word", KEPT.split())
+def test_a_chinese_word_that_holds_a_filler_stays_whole(word: str) -> None:
+    assert word[:2] in telling_terms(f"天气{word}查询")
+
+
+def test_every_word_of_a_deed_tells_it() -> None:
+    for deed, words in enumerate(WORDS_BY_DEED, 1):
+        assert {word: deed_of((word,)) for word in words.split()} == dict.fromkeys(
+            words.split(), deed
+        )
+    assert deed_of(("天气",)) == NO_DEED
