@@ -210,7 +210,6 @@ async def by_command(place: Place, question: Question) -> Came:
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "session_runtime", "ask", question.text, "--json"),
         *("--config", str(config), *options),
-        cwd=place.folder,
         env={name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
