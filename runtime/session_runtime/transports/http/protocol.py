@@ -4,6 +4,7 @@ Bodies have bounds of their own, in ``body``.
 """
 
 import asyncio
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -21,6 +22,8 @@ BODY_S: Final = 30.0
 PROBED: Final = frozenset({b"/healthz", b"/readyz", b"/metrics"})
 """What is answered although all connections are taken: how the daemon is."""
 RETRY_S: Final = 1
+_VERSIONS: Final = ("1.0", "1.1")
+_END_OF_HOST: Final = re.compile(rb"[/?#]")
 
 Part = Literal["head", "body", "around chunks"]
 """What of a request arrives; around chunks stand their sizes, and after the last one the trailers."""
@@ -110,10 +113,20 @@ class BoundedHttp(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Stop counting: the body has its own bound. See who answers, if there are too many."""
+        if self.parser.get_http_version() not in _VERSIONS:
+            raise ValueError("another version of HTTP")  # told as what is not HTTP
         self._count("body")
         self._wait_no_more()
+        self._take_host_of_target()
         self.app = self.config.loaded_app if self._may_ask() else _too_many(self._bounds.most())
         super().on_headers_complete()
+
+    def _take_host_of_target(self) -> None:
+        """Where a target is absolute, its host is the one that is asked for (RFC 9112, 3.2.2)."""
+        scheme, _, rest = self.url.partition(b"://")
+        if rest and not scheme.startswith(b"/"):
+            host = _END_OF_HOST.split(rest, maxsplit=1)[0]
+            self.headers[:] = [(n, host if n == b"host" else v) for n, v in self.headers]
 
     def _may_ask(self) -> bool:
         self._is_for_probes &= len(self.connections) > self._bounds.most()
