@@ -22,6 +22,10 @@ BODY_S: Final = 30.0
 PROBED: Final = frozenset({b"/healthz", b"/readyz", b"/metrics"})
 """What is answered although all connections are taken: how the daemon is."""
 RETRY_S: Final = 1
+LINGERS_S: Final = 2.0
+"""How long a client that is turned away may take to read why."""
+
+MOST_LINGERING: Final = 128
 _VERSIONS: Final = ("1.0", "1.1")
 _END_OF_HOST: Final = re.compile(rb"[/?#]")
 
@@ -71,17 +75,33 @@ class BoundedHttp(HttpToolsProtocol):
         self._has_arrived = False
         self._answered_at = 0.0
         self._is_for_probes = False
+        self._is_turned_away = False
 
     def connection_made(  # type: ignore[override]  # as uvicorn narrows it itself
         self, transport: asyncio.Transport
     ) -> None:
         """Take a connection, unless there are too many; from now on it may not idle."""
         super().connection_made(transport)
-        most = self._bounds.most()
-        self._is_for_probes = len(self.connections) > most
-        if len(self.connections) > most + self._bounds.for_probes:
-            self._send(_too_many(most))
-        self._wait()
+        most, count = self._bounds.most(), len(self.connections)
+        self._is_for_probes = count > most
+        if count > most + self._bounds.for_probes:
+            self._turn_away(_too_many(most), may_linger=count <= most + MOST_LINGERING)
+        else:
+            self._wait()
+
+    def _turn_away(self, refusal: "_Refusal", *, may_linger: bool) -> None:
+        """Answer before anything is read, and end when the client has.
+
+        What it sends meanwhile is thrown away: closed over that, the connection would be reset, and the
+        answer lost.
+        """
+        self._is_turned_away = True
+        self._write(refusal)
+        if may_linger:
+            self.transport.write_eof()
+            self._idle = self.loop.call_later(LINGERS_S, self.transport.abort)
+        else:
+            self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait for nothing more."""
@@ -90,6 +110,8 @@ class BoundedHttp(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Feed the parser; refuse a head that is too large before it is complete."""
+        if self._is_turned_away:
+            return
         self._counted += len(data)
         self._has_arrived = True
         super().data_received(data)
@@ -199,10 +221,13 @@ class BoundedHttp(HttpToolsProtocol):
     def _send(self, refusal: "_Refusal") -> None:
         """Answer, unless an answer is under way that this would end up in, and close."""
         if self._may_answer:
-            lines = (b"%b: %b\r\n" % header for header in refusal.headers)
-            head = STATUS_LINE[refusal.status] + b"".join(lines) + b"\r\n"
-            self.transport.write(head + refusal.body)
+            self._write(refusal)
         self.transport.close()
+
+    def _write(self, refusal: "_Refusal") -> None:
+        lines = (b"%b: %b\r\n" % header for header in refusal.headers)
+        head = STATUS_LINE[refusal.status] + b"".join(lines) + b"\r\n"
+        self.transport.write(head + refusal.body)
 
     @property
     def _may_answer(self) -> bool:
