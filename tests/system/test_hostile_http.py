@@ -12,7 +12,7 @@ import httpx2
 import pytest
 
 from session_runtime.transports.http.openapi import OPENAPI
-from tests.system.hostile_requests import MAX_BODY, ROWS, UNFINISHED, Row, get
+from tests.system.hostile_requests import CHUNKED, MAX_BODY, ROWS, UNFINISHED, Row, ask, get
 from tests.system.test_daemon import daemon
 
 CONFIG = f"""
@@ -120,3 +120,32 @@ async def test_hostile_requests_are_answered_and_an_honest_client_beside_them_is
     assert wrong == {}
     assert set(told) == {"hello"}
     assert "Traceback" not in log
+
+
+async def trickled(port: int, sent: bytes, more: bytes) -> int:
+    """The status that ends a request of which a little more comes all the time, but never its end."""
+    async with asyncio.timeout(120), connected(port) as connection:
+        connection.writer.write(sent)
+        answering = asyncio.create_task(connection.status())
+        while not answering.done():
+            connection.writer.write(more)
+            await asyncio.wait([answering], timeout=0.2)
+        return answering.result()
+
+
+@pytest.mark.soak
+@pytest.mark.requirement("NET-5a")
+async def test_what_comes_a_byte_at_a_time_is_not_waited_for_without_end(tmp_path: Path) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text(CONFIG, encoding="utf-8")
+    (tmp_path / "script.json").write_text('{"replies": [{"text": "hello"}]}', encoding="utf-8")
+    slow = (
+        (b"GET /healthz HTTP/1.1\r\nX-A: ", b"a"),
+        (b"GET /healthz HTTP/1.1\r\n", b"X-A: b\r\n"),
+        (ask(b"Content-Length: 60000\r\n", body=b""), b" "),
+        (ask(CHUNKED, body=b""), b"1\r\n \r\n"),
+    )
+    async with daemon(config) as running:
+        port = int(running.url.rpartition(":")[2])
+        ends = await asyncio.gather(*(trickled(port, *each) for each in slow for _ in range(10)))
+    assert ends == [408] * len(ends)
