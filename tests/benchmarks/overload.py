@@ -13,6 +13,7 @@ import statistics
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -79,7 +80,10 @@ async def measure(running: Daemon, room: int, seconds: float) -> list[list[Cell]
         cpu_ms = (cpu_s(running.process.pid) - cpu_before) / flood.count * 1_000
         after = await load(http, running, can_do / 3, CALM_S)
     if flood.faults or calm.faults or after.faults or calm.refused_ms or after.refused_ms:
-        sys.exit(f"asks went wrong: {(flood.faults + calm.faults + after.faults)[:3]}")
+        faults = flood.faults + calm.faults + after.faults
+        sys.exit(
+            f"{len(faults)} asks of {flood.count} went wrong: {Counter(faults).most_common(3)}"
+        )
     middle = len(looks) // 2
     return [
         ["asks", calm.count, flood.count, after.count],
