@@ -47,6 +47,7 @@ class Heard:
     answered_ms: list[float] = field(default_factory=list)
     refused_ms: list[float] = field(default_factory=list)
     without_wait: int = 0
+    arriving_s: float = 0.0
     faults: list[str] = field(default_factory=list)
 
     @property
@@ -87,6 +88,7 @@ async def measure(running: Daemon, room: int, seconds: float) -> list[list[Cell]
     middle = len(looks) // 2
     return [
         ["asks", calm.count, flood.count, after.count],
+        ["asks per second", *(each.count / each.arriving_s for each in (calm, flood, after))],
         ["answered", len(calm.answered_ms), len(flood.answered_ms), len(after.answered_ms)],
         ["refused, with Retry-After", 0, len(flood.refused_ms) - flood.without_wait, 0],
         ["refused, without", 0, flood.without_wait, 0],
@@ -122,6 +124,7 @@ async def load(
             await asyncio.sleep(due - time.perf_counter())
             group.create_task(one_ask(http, running.url, chance.choice(QUESTIONS), heard))
             due += chance.expovariate(per_second)
+        heard.arriving_s = time.perf_counter() - started
     return heard
 
 

@@ -75,19 +75,29 @@ class BoundedHttp(HttpToolsProtocol):
         self._has_arrived = False
         self._answered_at = 0.0
         self._is_for_probes = False
-        self._is_turned_away = False
+        self.is_turned_away = False
 
     def connection_made(  # type: ignore[override]  # as uvicorn narrows it itself
         self, transport: asyncio.Transport
     ) -> None:
         """Take a connection, unless there are too many; from now on it may not idle."""
         super().connection_made(transport)
-        most, count = self._bounds.most(), len(self.connections)
-        self._is_for_probes = count > most
-        if count > most + self._bounds.for_probes:
-            self._turn_away(_too_many(most), may_linger=count <= most + MOST_LINGERING)
+        most = self._bounds.most()
+        taken = self._taken(most)
+        self._is_for_probes = taken > most
+        if taken > most + self._bounds.for_probes:
+            lingering = len(self.connections) - taken
+            self._turn_away(_too_many(most), may_linger=lingering < MOST_LINGERING)
         else:
             self._wait()
+
+    def _taken(self, most: int) -> int:
+        """How many connections there are, beyond ``most`` without those that are turned away."""
+        count = len(self.connections)
+        if count <= most:
+            return count
+        ours = (each for each in self.connections if isinstance(each, BoundedHttp))
+        return count - sum(each.is_turned_away for each in ours)
 
     def _turn_away(self, refusal: "_Refusal", *, may_linger: bool) -> None:
         """Answer before anything is read, and end when the client has.
@@ -95,7 +105,7 @@ class BoundedHttp(HttpToolsProtocol):
         What it sends meanwhile is thrown away: closed over that, the connection would be reset, and the
         answer lost.
         """
-        self._is_turned_away = True
+        self.is_turned_away = True
         self._write(refusal)
         if may_linger:
             self.transport.write_eof()
@@ -110,7 +120,7 @@ class BoundedHttp(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Feed the parser; refuse a head that is too large before it is complete."""
-        if self._is_turned_away:
+        if self.is_turned_away:
             return
         self._counted += len(data)
         self._has_arrived = True
@@ -151,7 +161,8 @@ class BoundedHttp(HttpToolsProtocol):
             self.headers[:] = [(n, host if n == b"host" else v) for n, v in self.headers]
 
     def _may_ask(self) -> bool:
-        self._is_for_probes &= len(self.connections) > self._bounds.most()
+        most = self._bounds.most()
+        self._is_for_probes = self._is_for_probes and self._taken(most) > most
         return not self._is_for_probes or self.url.partition(b"?")[0] in PROBED
 
     def on_chunk_header(self) -> None:
