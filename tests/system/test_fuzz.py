@@ -33,12 +33,15 @@ pytestmark = [
 ]
 
 
-async def fuzzed(running: Daemon, examples: int, *options: str) -> tuple[int | None, str]:
-    """The exit code of Schemathesis, and what it found."""
+async def fuzzed(
+    folder: Path, running: Daemon, examples: int, *options: str
+) -> tuple[int | None, str]:
+    """The exit code of Schemathesis, which keeps notes in its folder, and what it found."""
     process = await asyncio.create_subprocess_exec(
         *(str(PROGRAM), "--no-color", "--config-file", str(RULES)),
         *("run", f"{running.url}/openapi.json", f"--max-examples={examples}", f"--seed={SEED}"),
         *("--generation-database=none", "--continue-on-failure", "--warnings=off", *options),
+        cwd=folder,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )
@@ -62,7 +65,7 @@ async def test_whatever_is_sent_is_answered_as_the_description_says(
     async with daemon(config) as running, httpx2.AsyncClient(trust_env=False, timeout=30) as client:
         assert running.process.stderr is not None
         logging = asyncio.create_task(running.process.stderr.read())
-        code, told = await fuzzed(running, examples, f"--phases={phases}", "--no-shrink")
+        code, told = await fuzzed(tmp_path, running, examples, f"--phases={phases}", "--no-shrink")
         assert code == 0, told
         good = await client.post(f"{running.url}/v1/ask", json={"text": "hi"})
         running.process.send_signal(signal.SIGTERM)
