@@ -8,12 +8,14 @@ SERVERS := .soak/servers
 PUBLISHED := tests/system/published
 FUZZ := .soak/fuzz
 FUZZ_TOOLS := tests/system/fuzz/requirements.txt
+LINTERS := .soak/linters
+LINTED := tests/deploy/linters.txt
 BENCH := .bench
 BENCH_PEERS := tests/benchmarks/requirements-bench.txt
 PIP_INSTALL := -m pip install --disable-pip-version-check -qq
 
 # Tests of the project as a whole; all other folders hold unit tests.
-WHOLE := $(wildcard tests/docs tests/shape tests/spec tests/system)
+WHOLE := $(wildcard tests/deploy tests/docs tests/shape tests/spec tests/system)
 
 .PHONY: help run check test soak bench bench-search docs lock clean
 
@@ -33,7 +35,7 @@ check: $(VENV)/installed ## format, lint, types, imports, unit tests
 test: check $(FUZZ)/installed ## everything that needs no outside program
 	@$(BIN)/pytest $(WHOLE)
 
-soak: $(VENV)/installed $(SERVERS)/installed $(FUZZ)/installed .soak/broker ## long and heavy tests
+soak: $(VENV)/installed $(SERVERS)/installed $(FUZZ)/installed $(LINTERS)/installed .soak/broker ## long and heavy tests
 	@$(BIN)/pytest -m soak
 
 bench: $(BENCH)/installed ## figures beside those of other libraries, as Markdown
@@ -89,6 +91,13 @@ $(FUZZ)/installed: $(FUZZ_TOOLS)
 	@$(PY) -m venv --clear $(FUZZ)
 	@$(FUZZ)/bin/python $(PIP_INSTALL) -r $(FUZZ_TOOLS) \
 	  || echo "Schemathesis cannot be installed here: its tests are skipped"
+	@touch $@
+
+# Linters of the files of docs/deploy, apart from everything else: they are large.
+$(LINTERS)/installed: $(LINTED)
+	@echo "setting up $(LINTERS) ..."
+	@$(PY) -m venv --clear $(LINTERS)
+	@$(LINTERS)/bin/python $(PIP_INSTALL) -r $(LINTED)
 	@touch $@
 
 # The MQTT broker of the tests; it is started by them, on a port of their own.

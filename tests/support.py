@@ -67,6 +67,30 @@ def write_handler(
     return folder
 
 
+def write_agent(
+    root: Path,
+    name: str,
+    *,
+    prompt: str = "Do it.",
+    settings: str = "",
+    tools: Mapping[str, str] | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    runtime: Mapping[str, Any] | None = None,
+) -> Path:
+    """Put a sub-agent under ``root``, with ``tools`` of its own: their names and code."""
+    task = {"type": "object", "properties": {"task": {"type": "string"}}}
+    written = write_handler(
+        root / "agents", name, parameters=parameters or task, runtime=runtime, code=""
+    )
+    (written / "handler.py").unlink()
+    (written / "prompt.md").write_text(prompt, encoding="utf-8")
+    if settings:
+        (written / "agent.toml").write_text(settings, encoding="utf-8")
+    for tool, code in (tools or {}).items():
+        write_handler(written / "tools", tool, code=code)
+    return written
+
+
 def scan_of(*paths: Path, bundled: Path | None = None, **keys: Any) -> Scan:
     """Scan these folders, or whatever other ``keys`` of [handlers] register."""
     return scan(HandlersSettings(paths=paths, **keys), bundled)

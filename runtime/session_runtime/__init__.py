@@ -10,6 +10,7 @@ _EXPORTS = {
     "AskRequest": "session_runtime.types",
     "AskResult": "session_runtime.types",
     "ConfigError": "session_runtime.errors",
+    "DirectCall": "session_runtime.direct",
     "Identity": "session_runtime.types",
     "Message": "session_runtime.types",
     "message_from_json": "session_runtime.wire",

@@ -4,10 +4,10 @@ The implementations are in ``toolbox`` and ``ask``; a handler reaches them throu
 bound to the identity of one ask: a handler cannot act for somebody else by passing another name.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +169,15 @@ class Results(Protocol):
         """The name of the tool that gave a result, None for a reference that there is not. Raises nothing."""
 
 
+class Agents(Protocol):
+    """The sub-agents that may be called in one ask (ASK-11)."""
+
+    async def run(
+        self, name: str, arguments: Mapping[str, Any], call_id: str, deadline: float | None
+    ) -> str:
+        """What an agent answers by ``deadline`` in event-loop time; ToolError if it does not come to that."""
+
+
 @dataclass(frozen=True, slots=True)
 class Services:
     """What is on offer in one ask; None where the operator did not set it up."""
@@ -177,3 +186,4 @@ class Services:
     web: Web | None = None
     notes: Notes | None = None
     results: Results | None = None
+    agents: Agents | None = None

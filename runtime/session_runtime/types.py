@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, Literal
 
+from session_runtime.direct import Called, DirectCall
+from session_runtime.limits import UNLIMITED, Limits
+
 JsonObject = Mapping[str, Any]
 NOTHING: JsonObject = MappingProxyType({})
 
@@ -43,7 +46,7 @@ class Principal:
     ``identity`` is what it is by itself, and with that the most it may do, whomever it acts for; None
     sets no such bound. A bounded one acts for the users that ``act_for`` contains. ``admin`` is for what
     concerns the daemon instead of an ask. ``max_concurrent_asks`` is how many of its asks may run at once,
-    None for what the configuration says of everybody.
+    None for what the configuration says of everybody; ``limits`` are further bounds of its asks.
     """
 
     name: str
@@ -51,6 +54,7 @@ class Principal:
     act_for: Container[str] = ()
     admin: bool = False
     max_concurrent_asks: int | None = None
+    limits: Limits = UNLIMITED
 
 
 LOCAL: Final = Principal("local", admin=True)
@@ -180,7 +184,8 @@ class AskRequest:
     system prompt; ``model`` names a profile; ``deadline_s`` can only shorten the configured limit;
     ``silent`` suppresses notices in mode ``clean``. ``confirmations`` are tokens of calls that an earlier
     ask left pending and a person agreed to, ``declined`` of those that a person did not want (RTE-9).
-    ``principal`` is set by the door that let the caller in, never by what the caller sent.
+    ``principal`` is set by the door that let the caller in, never by what the caller sent. ``call`` stands
+    instead of a question: one tool is called, and no model is asked.
     """
 
     text: str | None = None
@@ -196,6 +201,7 @@ class AskRequest:
     principal: Principal = LOCAL
     confirmations: Sequence[str] = ()
     declined: Sequence[str] = ()
+    call: DirectCall | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +211,8 @@ class AskResult:
     ``messages`` are the texts sent by ``send_message``, ``new_messages`` the transcript to append to
     the next request's history, ``loaded_tools`` what tool search loaded, in load order, ``pending`` what
     ``needs_confirmation`` (RTE-9). ``cut_off`` says why the last reply of the model ended before it was
-    complete, if it did: at its longest length, or by a filter of its service.
+    complete, if it did: at its longest length, or by a filter of its service. ``called`` is what came of
+    the ``call`` of the request.
     """
 
     ask_id: str
@@ -220,6 +227,7 @@ class AskResult:
     error: ErrorInfo | None = None
     pending: tuple[PendingCall, ...] = ()
     cut_off: CutOff | None = None
+    called: Called | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,12 +258,14 @@ class Event:
     """Base of everything an ask reports; ``seq`` counts from 1 within the ask (INT-3).
 
     The ask stamps ``ask_id`` and ``seq`` when it emits; a gap in ``seq`` means that text or
-    progress was dropped for a consumer that fell behind.
+    progress was dropped for a consumer that fell behind. ``agent`` is the sub-agent that it is about, by
+    the names on the way to it with ``/`` between them; None for the ask itself (ASK-11).
     """
 
     type: ClassVar[str]
     ask_id: str = ""
     seq: int = 0
+    agent: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,18 +15,18 @@ from session_runtime.transports.mcp.endpoint import LIMITS
 LIMITED = """
 import logging, resource, sys
 from session_runtime.app.open_files import allow_open_files
-soft, hard, asks, sessions = map(int, sys.argv[1:])
+soft, hard, asks, sessions, waiting = map(int, sys.argv[1:])
 resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 logging.basicConfig(level="WARNING", format="%(levelname)s %(message)s", stream=sys.stdout)
-allow_open_files(asks, sessions)
+allow_open_files(asks, sessions, waiting)
 print(*resource.getrlimit(resource.RLIMIT_NOFILE))
 """
 
 
-def limited(soft: int, hard: int, asks: int, sessions: int = 0) -> list[str]:
+def limited(soft: int, hard: int, asks: int, sessions: int = 0, waiting: int = 0) -> list[str]:
     sources = str(Path(session_runtime.__file__).parents[1])
     done = subprocess.run(
-        [sys.executable, "-c", LIMITED, *map(str, (soft, hard, asks, sessions))],
+        [sys.executable, "-c", LIMITED, *map(str, (soft, hard, asks, sessions, waiting))],
         env={"PYTHONPATH": sources},
         capture_output=True,
         text=True,
@@ -48,6 +48,11 @@ def test_as_many_files_as_the_asks_need_are_allowed_and_no_more(
     soft: int, hard: int, asks: int, sessions: int, raised: int
 ) -> None:
     assert limited(soft, hard, asks, sessions) == [f"{raised} {hard}"]
+
+
+def test_where_there_is_no_room_for_asks_that_wait_nobody_need_be_told() -> None:
+    assert limited(256, 9_000, 100, 0, 200) == ["1056 9000"]
+    assert limited(256, 700, 100, 0, 200) == ["700 700"]
 
 
 def test_sessions_that_the_limit_leaves_no_room_for_are_told_too() -> None:
@@ -86,11 +91,19 @@ def test_sessions_that_listen_take_no_connection_from_asks() -> None:
     assert most_connections(10, 50) == 10 + 50 + SPARE
 
 
-@pytest.mark.parametrize(("asks", "sessions"), [(256, 0), (256, 512), (1, 512), (1_000, 1)])
+@pytest.mark.requirement("NET-5b")
+def test_asks_that_wait_take_no_connection_from_those_that_run() -> None:
+    assert most_connections(10, 50, 20) == 10 + 50 + 20 + SPARE
+
+
+@pytest.mark.parametrize(
+    ("asks", "sessions", "waiting"),
+    [(256, 0, 512), (256, 512, 512), (1, 512, 0), (1_000, 1, 1), (1, 0, 512)],
+)
 def test_the_files_that_are_allowed_are_enough_for_all_connections(
-    asks: int, sessions: int
+    asks: int, sessions: int, waiting: int
 ) -> None:
-    assert wanted_files(asks, sessions) // 2 >= asks + sessions + SPARE
+    assert wanted_files(asks, sessions, waiting) // 2 >= asks + sessions + waiting + SPARE
 
 
 @pytest.mark.parametrize(("mcp", "sessions"), [("false", 0), ("true", LIMITS.most)])
@@ -99,4 +112,4 @@ def test_sessions_of_mcp_clients_count_while_they_may_come(
 ) -> None:
     text = f"[http]\nmcp = {mcp}\n[runtime]\nmax_concurrent_asks = 7\n"
     settings = ConfigReader(tmp_path / "config.toml", {})(text.encode()).settings
-    assert expected_load(settings) == (7, sessions)
+    assert expected_load(settings) == (7, sessions, 512)

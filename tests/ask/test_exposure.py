@@ -15,7 +15,7 @@ from session_runtime.ask.emitter import Emitter, discard
 from session_runtime.ask.exposure import Exposure, open_exposure
 from session_runtime.ask.guards import CallGuard
 from session_runtime.ask.run import choose_profile
-from session_runtime.ask.scope import AskScope
+from session_runtime.ask.scope import AskScope, LoopLimits
 from session_runtime.ask.turn import run_calls
 from session_runtime.search import PROMPT_RULE
 from session_runtime.testing.replies import reply_text
@@ -165,6 +165,7 @@ def scope_of(runtime: Runtime, ran: list[str]) -> AskScope:
         CallGuard(1000),
         deadline,
         nobody_agrees(),
+        LoopLimits(9, 1000),
         resources={"ran": ran},
     )
 

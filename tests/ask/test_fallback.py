@@ -11,7 +11,7 @@ from session_runtime.ask.emitter import Emitter, discard
 from session_runtime.ask.exposure import Exposure, open_exposure
 from session_runtime.ask.guards import CallGuard
 from session_runtime.ask.loop import Ending, Loop
-from session_runtime.ask.scope import AskScope
+from session_runtime.ask.scope import AskScope, LoopLimits
 from session_runtime.ask.transcript import Transcript
 from session_runtime.errors import PermanentError
 from session_runtime.models.base import ModelReply, ModelRequest, OnText
@@ -66,7 +66,9 @@ def loop_of(runtime: Runtime, models: dict[str, Carrying]) -> tuple[Loop, Exposu
     deadline = asyncio.get_running_loop().time() + 60
     emitter = Emitter("ask_1", discard)
     guard, consent = CallGuard(10), nobody_agrees()
-    scope = AskScope("ask_1", generation, Identity(), emitter, guard, deadline, consent)
+    scope = AskScope(
+        "ask_1", generation, Identity(), emitter, guard, deadline, consent, LoopLimits(9, 9)
+    )
     mask = generation.policy.mask(Identity())
     exposure = open_exposure(generation, profiles["main"], mask, ())
     return Loop(scope, exposure, Transcript((), (Message("user", "hi"),))), exposure

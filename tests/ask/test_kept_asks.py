@@ -14,6 +14,7 @@ from session_runtime.types import (
     AskFinished,
     AskRequest,
     AskResult,
+    AskStarted,
     ErrorInfo,
     Principal,
     TextDelta,
@@ -139,6 +140,91 @@ async def test_too_many_make_room_at_the_cost_of_whoever_has_most() -> None:
     await kept.aclose()
     await small.aclose()
     assert (len(kept), kept.chars, len(small)) == (0, 0, 0)
+
+
+@pytest.mark.requirement("NET-1b")
+async def test_one_long_result_does_not_push_out_all_short_ones() -> None:
+    ask = Asks()
+    ask.go_on.set()
+    kept = KeptAsks(ask, Bounds(chars=50_000))
+    other = await ended(kept, "other's", "other")
+    short = [await ended(kept, f"{n}") for n in range(20)]
+    long = await ended(kept, "x" * 45_000)
+    assert [kept.find(each.ask_id) for each in (other, *short, long)] == [other, *short, None]
+    assert (await long.finished()).text == "x" * 45_000
+    await kept.aclose()
+
+
+@pytest.mark.requirement("NET-1b")
+async def test_where_characters_are_too_many_whoever_holds_most_of_them_makes_room() -> None:
+    ask = Asks()
+    ask.go_on.set()
+    kept = KeptAsks(ask, Bounds(chars=50_000))
+    many = [await ended(kept, f"{n}", "many") for n in range(30)]
+    long = [await ended(kept, f"{n}" + "x" * 14_000, "long") for n in range(4)]
+    assert all(kept.find(each.ask_id) is each for each in many)
+    assert [kept.find(each.ask_id) for each in long] == [None, None, *long[2:]]
+    await kept.aclose()
+
+
+@pytest.mark.requirement("NET-1b")
+async def test_an_ask_whose_result_made_room_is_not_run_again_by_its_key() -> None:
+    ask, now = Asks(), [0.0]
+    ask.go_on.set()
+    kept = KeptAsks(ask, Bounds(ended=1, keep_s=10.0), lambda: now[0])
+    gone = await ended(kept, "one")
+    last = await ended(kept, "two")
+    for digest, code in ((b"", "request.gone"), (b"other", "request.key_reused")):
+        with pytest.raises(RequestError, match=gone.ask_id) as refused:
+            await kept.start(
+                AskRequest("one", principal=Principal("bot")), key="one", digest=digest
+            )
+        assert refused.value.code == code
+    assert ask.ran == [gone.ask_id, last.ask_id]
+    told = kept.gone(gone.ask_id)
+    assert (told and told.principal, kept.gone(last.ask_id)) == ("bot", None)
+    now[0] = 10.0
+    assert kept.gone(gone.ask_id) is None
+    assert (await ended(kept, "one")).ask_id not in (gone.ask_id, last.ask_id)
+    await kept.aclose()
+    assert kept.gone(last.ask_id) is None
+
+
+@pytest.mark.requirement("NET-1b")
+async def test_what_is_remembered_of_gone_results_is_bounded_at_the_cost_of_whoever_has_most() -> (
+    None
+):
+    ask = Asks()
+    ask.go_on.set()
+    kept = KeptAsks(ask, Bounds(ended=1, gone=3))
+    quiet = await ended(kept, "q", "quiet")
+    loud = [await ended(kept, f"l{n}", "loud") for n in range(5)]
+    remembered = [kept.gone(each.ask_id) is not None for each in (quiet, *loud)]
+    assert remembered == [True, False, False, True, True, False]
+    assert (await ended(kept, "l0", "loud")).ask_id != loud[0].ask_id
+    await kept.aclose()
+
+
+@pytest.mark.parametrize(("began", "runs"), [(False, 2), (True, 1)])
+async def test_an_ask_whose_time_was_up_before_it_began_may_be_tried_again(
+    began: bool, runs: int
+) -> None:
+    ran: list[str] = []
+
+    async def late(request: AskRequest, emit: Emit, ask_id: str) -> AskResult:
+        ran.append(ask_id)
+        if began:
+            emit(AskStarted(ask_id=ask_id, seq=1, generation=1, model="m"))
+        result = AskResult(ask_id, "limit", error=ErrorInfo("limit.deadline", "up"))
+        emit(AskFinished(ask_id=ask_id, seq=2, result=result))
+        return result
+
+    kept = KeptAsks(late)
+    for _ in range(2):
+        one = await kept.start(ASKED, key="k", digest=b"d")
+        assert kept.find(one.ask_id) is one
+    assert len(ran) == runs
+    await kept.aclose()
 
 
 async def test_requests_that_are_too_long_together_are_refused_until_one_has_ended() -> None:

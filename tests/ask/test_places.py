@@ -11,8 +11,8 @@ from session_runtime.ask.places import Bounds, Claim, Places
 from session_runtime.errors import BusyError
 
 
-def places(running: int = 100, waiting: int = 100) -> Places:
-    return Places(lambda: Bounds(running, waiting))
+def places(running: int = 100, waiting: int = 100, in_all: int = 200) -> Places:
+    return Places(lambda: Bounds(running, waiting, in_all))
 
 
 def claim(
@@ -62,7 +62,7 @@ async def test_who_was_cancelled_a_moment_ago_is_passed_over() -> None:
     here.leave("first")
     await settled()
     assert (gone.cancelled(), going.cancelled(), last.done()) == (True, True, True)
-    assert here.waiting == ()
+    assert here.waiting == 0
 
 
 @pytest.mark.requirement("ASK-13")
@@ -96,6 +96,49 @@ async def test_a_user_cannot_fill_the_queue_for_the_others() -> None:
         task.cancel()
 
 
+@pytest.mark.requirement("NET-5b")
+async def test_no_principal_can_fill_the_queue_of_all() -> None:
+    here = places(in_all=4)
+
+    def of(principal: str, number: int) -> Claim:
+        return Claim(f"{principal}{number}", principal, f"u{number}", "c", 1)
+
+    for principal in ("greedy", "ann", "bob", "cid"):
+        await here.enter(of(principal, 0))
+    tasks = await entering(here, of("greedy", 1), of("greedy", 2))
+    with pytest.raises(BusyError) as refused:
+        await here.enter(of("greedy", 3))
+    assert (refused.value.code, here.waiting) == ("busy.waiting", 2)
+    assert "2 of them of 'greedy'" in str(refused.value)
+    tasks += await entering(here, of("ann", 1), of("bob", 1))
+    with pytest.raises(BusyError):
+        await here.enter(of("cid", 1))
+    for task in tasks:
+        task.cancel()
+    await settled()
+    assert here.waiting == 0
+    assert await entering(here, of("cid", 1))
+    assert here.waiting == 1
+
+
+@pytest.mark.requirement("NET-5c")
+async def test_a_user_that_has_as_many_as_it_may_waits_until_one_of_its_own_has_ended() -> None:
+    here = places()
+
+    def of(name: str, user: str | None) -> Claim:
+        return Claim(name, "bot", user, None, None, of_user=1)
+
+    await here.enter(of("a0", "ann"))
+    [waiting] = await entering(here, of("a1", "ann"))
+    for name, user in (("b0", "bob"), ("n0", None)):
+        assert await here.enter(of(name, user)) is False
+    here.leave("b0")
+    await settled()
+    assert not waiting.done()
+    here.leave("a0")
+    assert await waiting is True
+
+
 async def test_the_daemon_s_own_limit_refuses_and_lets_in_those_who_wait_first() -> None:
     here = places(running=1)
     await here.enter(claim("one", "ann", "c", own=None))
@@ -116,7 +159,7 @@ async def test_who_is_cancelled_with_a_place_in_hand_gives_it_back() -> None:
     assert await three is True
     here.leave("three")
     assert await here.enter(claim("four")) is False
-    assert here.waiting == ()
+    assert here.waiting == 0
 
 
 STEPS = st.lists(
@@ -137,12 +180,15 @@ STEPS = st.lists(
 async def test_no_bound_is_ever_passed_and_nobody_is_forgotten(
     steps: list[tuple[str, int, str, str | None, str | None]],
 ) -> None:
-    here, claims, tasks, running = places(running=4, waiting=5), {}, {}, set()
+    here = places(running=4, waiting=5, in_all=6)
+    claims: dict[str, Claim] = {}
+    tasks: dict[str, asyncio.Task[bool]] = {}
+    running: set[str] = set()
     for at, (what, which, principal, user, talk) in enumerate(steps):
         names = sorted(running if what == "leave" else tasks)
         name = names[which % len(names)] if names else ""
         if what == "enter":
-            claims[str(at)] = Claim(str(at), principal, user, talk, 2)
+            claims[str(at)] = Claim(str(at), principal, user, talk, 2, 1)
             tasks[str(at)] = asyncio.create_task(here.enter(claims[str(at)]))
         elif what == "leave":
             here.leave(name)
@@ -161,9 +207,11 @@ async def test_no_bound_is_ever_passed_and_nobody_is_forgotten(
         assert len(held) <= 4
         assert all(count <= 2 for count in Counter(each.principal for each in held).values())
         assert len(talks) == len(set(talks))
+        assert len({each.whose for each in held}) == len(held)
+        assert here.waiting == len(tasks) <= 6
     while running:
         here.leave(running.pop())
         await settled()
         running |= {each for each, task in tasks.items() if task.done()}
         tasks = {each: task for each, task in tasks.items() if not task.done()}
-    assert (tasks, here.waiting) == ({}, ())
+    assert (tasks, here.waiting) == ({}, 0)

@@ -10,7 +10,7 @@ import pytest
 
 from session_runtime import __version__
 from session_runtime.cli import exits
-from session_runtime.cli.status import mqtt_line
+from session_runtime.cli.status import callback_lines, mqtt_line
 from session_runtime.transports.mqtt.state import MqttState
 from tests.cli.conftest import Done, Run
 from tests.control_daemon import Daemon, control_daemon
@@ -174,3 +174,15 @@ def test_without_a_daemon_all_of_them_say_so(run: Run, command: tuple[str, ...])
     done = run(*command)
     assert (done.code, done.out) == (exits.UNAVAILABLE, "")
     assert done.err.startswith("error: no daemon runs with runtime.state_dir ")
+
+
+@pytest.mark.requirement("SEC-3b")
+def test_callbacks_that_did_not_take_a_result_are_told_of() -> None:
+    nothing = {"waiting": 0, "delivered": 0, "failed": 0, "dropped": 0, "failures": []}
+    assert list(callback_lines(nothing)) == []
+    failure = {"callback": "bot", "ask_id": "ask_1", "at": 0.0, "attempts": 1, "reason": "no"}
+    told = list(callback_lines({**nothing, "failed": 1, "failures": [failure]}))
+    assert told[0] == "callbacks: 0 waiting, 0 delivered, 1 failed"
+    assert re.fullmatch(
+        r"warning: the callback bot did not take the result of ask_1 \d+ s ago: no", told[1]
+    )

@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 
 from session_runtime.client.mqtt import MqttAnswer, MqttClient, Signer
+from session_runtime.client.mqtt_acks import NotTakenError
 from session_runtime.client.mqtt_line import LineError, Received, Sent
 from session_runtime.errors import PermanentError, RequestError, TransientError
 from session_runtime.wire.mqtt import Envelope, sign
 
 RESULT = {"outcome": "answered", "text": "12"}
+ASK = "session-runtime/ask"
 BUSY = {"code": "busy.capacity", "message": "full", "retryable": True, "retry_after_s": 0.0}
 
 
@@ -26,6 +28,7 @@ class Broker:
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     inbox: asyncio.Queue[Received | None] = field(default_factory=asyncio.Queue)
     topics: Sequence[str] = ()
+    refusal: NotTakenError | None = None
 
     @asynccontextmanager
     async def __call__(self, topics: Sequence[str]) -> AsyncIterator["Broker"]:
@@ -40,6 +43,8 @@ class Broker:
     async def publish(self, message: Sent) -> None:
         self.sent.append(message)
         self.changed.set()
+        if self.refusal is not None:
+            raise self.refusal
 
     async def got(self, number: int) -> Sent:
         """Wait for the request of that number, from 1 on."""
@@ -105,7 +110,7 @@ async def test_events_are_handed_on_before_the_answer() -> None:
 
 
 @pytest.mark.requirement("NET-6b")
-@pytest.mark.parametrize("why", ["lost connection", "replica gone", "silence"])
+@pytest.mark.parametrize("why", ["lost connection", "replica gone", "replica was gone", "silence"])
 async def test_what_may_be_lost_is_sent_again_under_the_same_name(why: str) -> None:
     broker = Broker()
     async with asking(broker, silence_s=0.0 if why == "silence" else 60.0) as task:
@@ -115,6 +120,10 @@ async def test_what_may_be_lost_is_sent_again_under_the_same_name(why: str) -> N
         if why == "replica gone":
             broker.say(sent, "ask.started", {})
             broker.tell("r1", "offline")
+        if why == "replica was gone":
+            broker.say(sent, "ask.started", {})
+            broker.inbox.put_nowait(None)
+            broker.tell("r1", "offline", retained=True)
         again = await broker.got(2)
         broker.say(again, "result", RESULT, attempt="2")
         answer = await task
@@ -123,8 +132,131 @@ async def test_what_may_be_lost_is_sent_again_under_the_same_name(why: str) -> N
         sent.body,
         sent.reply,
     )
-    assert again.properties == {"events": "started", "attempt": "2"}
+    assert (again.topic, again.properties) == (ASK, {"events": "started", "attempt": "2"})
     assert answer.may_have_run_twice
+
+
+@pytest.mark.requirement("NET-6b")
+async def test_what_a_replica_has_begun_is_sent_again_to_that_one_alone() -> None:
+    broker = Broker()
+    async with asking(broker, silence_s=0.01) as task:
+        broker.tell("r1", "online", retained=True)
+        sent = await broker.got(1)
+        broker.say(sent, "ask.started", {})
+        while (again := await broker.got(len(broker.sent) + 1)).topic == ASK:
+            pass  # sent again before it was begun
+        broker.say(again, "result", RESULT)
+        await task
+    assert again.topic == f"{ASK}/r1"
+
+
+@pytest.mark.requirement("NET-6b")
+async def test_after_a_lost_connection_it_waits_for_the_replica_that_has_begun() -> None:
+    broker = Broker()
+    async with asking(broker) as task:
+        sent = await broker.got(1)
+        broker.say(sent, "alive", {})
+        broker.inbox.put_nowait(None)
+        broker.tell("r2", "online", retained=True)
+        broker.tell("r1", "online", retained=True)
+        again = await broker.got(2)
+        broker.say(again, "result", RESULT, kept="yes", attempt="2")
+        answer = await task
+    assert [each.topic for each in broker.sent] == [ASK, f"{ASK}/r1"]
+    assert again.properties["attempt"] == "2"
+    assert not answer.may_have_run_twice
+
+
+@pytest.mark.requirement("NET-6b")
+async def test_a_replica_that_is_not_known_of_any_more_is_gone_after_a_whole_silence() -> None:
+    broker = Broker()
+    async with asking(broker, silence_s=0.01) as task:
+        sent = await broker.got(1)
+        broker.say(sent, "ask.started", {})
+        broker.inbox.put_nowait(None)
+        again = await broker.got(2)
+        broker.say(again, "result", RESULT, attempt="2")
+        assert (await task).may_have_run_twice
+    assert again.topic == ASK
+
+
+@pytest.mark.requirement("NET-6b")
+async def test_a_refusal_of_what_was_sent_before_is_no_answer_to_what_was_sent_after() -> None:
+    broker = Broker()
+    refusal = {"code": "auth.signature_expired", "message": "no", "retryable": False}
+    async with asking(broker) as task:
+        sent = await broker.got(1)
+        broker.inbox.put_nowait(None)
+        await broker.got(2)
+        broker.say(sent, "error", {"error": refusal})
+        for _ in range(20):  # until it was read and passed over
+            await asyncio.sleep(0)
+        broker.say(sent, "result", RESULT)
+        assert (await task).text == "12"
+
+
+@pytest.mark.requirement("NET-6e")
+async def test_a_signature_that_expired_on_the_way_is_made_anew() -> None:
+    broker, signer = Broker(), Signer("bot", "s" * 32, valid_s=-1.0)
+    refusal = {"code": "auth.signature_expired", "message": "no", "retryable": False}
+    async with asking(broker, signer=signer) as task:
+        broker.say(await broker.got(1), "error", {"error": refusal})
+        broker.say(await broker.got(2), "result", RESULT, attempt="2")
+        assert (await task).text == "12"
+
+
+@pytest.mark.requirement("NET-6b")
+async def test_what_on_event_raises_is_that_asks_alone() -> None:
+    def fails(event: Mapping[str, Any]) -> None:
+        raise LookupError(event["type"])
+
+    broker = Broker()
+    async with MqttClient(connect=broker) as client:
+        failing = asyncio.create_task(client.ask({"text": "1"}, on_event=fails))
+        other = asyncio.create_task(client.ask({"text": "2"}))
+        first, second = await broker.got(1), await broker.got(2)
+        broker.say(first, "ask.started", {"type": "ask.started"})
+        broker.say(second, "result", RESULT)
+        with pytest.raises(LookupError, match=r"ask\.started"):
+            await failing
+        assert (await other).text == "12"
+
+
+@pytest.mark.parametrize(
+    ("kind", "data"),
+    [
+        ("result", []),
+        ("result", {"text": "12"}),
+        ("error", {}),
+        ("error", {"error": {"code": "busy", "retryable": True}}),
+        ("error", {"error": {**BUSY, "retry_after_s": "soon"}}),
+        ("ask.started", "x"),
+        ("?", None),
+    ],
+)
+async def test_an_answer_that_is_none_is_passed_over(kind: str, data: object) -> None:
+    broker = Broker()
+    async with asking(broker) as task:
+        sent = await broker.got(1)
+        broker.say(sent, kind, data)
+        broker.say(sent, "result", RESULT, attempt="many")
+        assert (await task) == MqttAnswer(RESULT, "r1", 1, kept=False)
+    assert len(broker.sent) == 1
+
+
+@pytest.mark.requirement("NET-6c")
+@pytest.mark.parametrize(
+    ("too_large", "kind", "code"),
+    [(True, RequestError, "request.too_large"), (False, PermanentError, "mqtt.not_taken")],
+)
+async def test_what_the_broker_does_not_take_is_raised_and_not_sent_again(
+    too_large: bool, kind: type[Exception], code: str
+) -> None:
+    broker = Broker(refusal=NotTakenError("no", too_large=too_large))
+    async with asking(broker) as task:
+        with pytest.raises(kind, match="no") as caught:
+            await task
+    assert (vars(caught.value)["code"], len(broker.sent)) == (code, 1)
 
 
 async def test_an_answer_that_was_kept_did_not_run_twice() -> None:
@@ -137,7 +269,7 @@ async def test_another_replica_that_goes_is_no_reason_to_send_again() -> None:
         sent = await broker.got(1)
         broker.say(sent, "ask.started", {})
         broker.tell("r2", "offline")
-        broker.tell("r1", "offline", retained=True)
+        broker.tell("r1", "draining")
         broker.inbox.put_nowait(Received("session-runtime/status/r1", b"not json"))
         broker.say(sent, "result", RESULT)
         await task

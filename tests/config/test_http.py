@@ -10,6 +10,12 @@ from tests.config.conftest import Reader
 
 KEY = f"sr_{'bot':x<43}"
 HASH = hash_of(KEY)
+NO_LIMITS = dict.fromkeys(
+    (
+        *("asks_per_minute", "tokens_per_day", "user_asks_per_minute", "user_tokens_per_day"),
+        "user_max_concurrent_asks",
+    )
+)
 BOT = f'[http.keys.bot]\nhash = "{HASH}"\n'
 EVERYWHERE = '[http]\nhost = "0.0.0.0"\n'
 NEEDS_KEYS = (
@@ -29,6 +35,7 @@ def test_a_key_has_a_hash_and_what_its_owner_is(read: Reader) -> None:
         "channel": "tg",
         "group": "g",
         "max_concurrent_asks": None,
+        **NO_LIMITS,
     }
     assert read(BOT).settings.http.keys["bot"].model_dump() == {
         "hash": HASH,
@@ -37,6 +44,7 @@ def test_a_key_has_a_hash_and_what_its_owner_is(read: Reader) -> None:
         "channel": None,
         "group": None,
         "max_concurrent_asks": None,
+        **NO_LIMITS,
     }
 
 

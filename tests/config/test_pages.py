@@ -18,9 +18,17 @@ EXAMPLES = {
     "features.beta",
     "files.roots.shared",
     "mcp.servers.files",
+    "callbacks.bot",
 }
 MQTT = {
     f"mqtt.{name}" for name in ("ca_file", "cert_file", "key_file", "username", "password", "id")
+}
+LIMITS = {
+    f"limits.{name}"
+    for name in (
+        *("asks_per_minute", "tokens_per_day", "user_asks_per_minute", "user_tokens_per_day"),
+        "user_max_concurrent_asks",
+    )
 }
 UNSET = {
     "ask.default_model",
@@ -28,6 +36,7 @@ UNSET = {
     "audit.path",
     "runtime.max_concurrent_asks_per_principal",
     "trace.path",
+    *LIMITS,
     *MQTT,
 }
 
@@ -47,6 +56,7 @@ def test_every_key_is_on_the_page_with_the_moment_it_acts() -> None:
         entry,
         (*entry, "parameters", "NAME"),
         ("http", "keys", "NAME"),
+        ("callbacks", "NAME"),
     ]
     for path, leaf in leaves(tables):
         section = page.split(f"\n## [{'.'.join(path[:-1])}]\n")[1].partition("\n## ")[0]
@@ -60,11 +70,17 @@ def test_only_logging_doors_and_limits_of_the_daemon_act_at_once() -> None:
     at_once = {".".join(path) for path, leaf in leaves(()) if leaf.acts == "now"}
     assert at_once == {
         "http.mcp",
+        "http.invoke.enabled",
+        "http.invoke.allow",
+        "http.invoke.deny",
+        "http.invoke.max_result_chars",
         "log.level",
         "log.format",
         "runtime.max_concurrent_asks",
         "runtime.max_concurrent_asks_per_principal",
         "runtime.max_waiting_asks",
+        "runtime.max_waiting_asks_in_all",
+        *LIMITS,
         "runtime.drain_timeout_s",
     }
 
@@ -88,9 +104,12 @@ def test_what_the_configuration_file_comments_out_are_the_defaults(tmp_path: Pat
     text = (ROOT / "config.toml").read_text("utf-8")
     path = tmp_path / "config.toml"
     path.write_text(re.sub(r"^#(?=[\[a-z])", "", text, flags=re.MULTILINE), "utf-8")
-    snapshot = load(path, named=True, env={"MAIN_API_KEY": "k"})
+    secret = f"whsec_{'QUJD' * 10}"
+    snapshot = load(path, named=True, env={"MAIN_API_KEY": "k", "BOT_CALLBACK_SECRET": secret})
     mcp = snapshot.settings.mcp.model_copy(update={"servers": {}})
-    settings = snapshot.settings.model_copy(update={"models": {}, "features": {}, "mcp": mcp})
+    settings = snapshot.settings.model_copy(
+        update={"models": {}, "features": {}, "mcp": mcp, "callbacks": {}}
+    )
     given = {
         ".".join(path): candidates
         for path, candidates in snapshot.provenance.items()

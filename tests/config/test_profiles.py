@@ -103,6 +103,22 @@ def test_authorization_is_either_a_header_or_made_of_the_key(read: Reader) -> No
     assert read(f'{text}api_key = ""\n', env=env).settings.models["main"].api_key is None
 
 
+@pytest.mark.requirement("CFG-4")
+def test_on_the_wire_messages_the_key_is_sent_in_a_header_of_its_own(read: Reader) -> None:
+    text = (
+        '[models.main]\nwire = "messages"\nbase_url = "http://x/v1"\nmodel = "m"\n'
+        'headers = { Authorization = "env:MAIN_TOKEN", x-api-key = "env:MAIN_TOKEN" }\n'
+    )
+    env = {"MAIN_TOKEN": "abc", "ANTHROPIC_API_KEY": "shared"}
+    [problem] = read.problems(text, env=env)
+    assert "cannot hold X-Api-Key beside an api_key" in problem
+    assert "ANTHROPIC_API_KEY" in problem
+    plain = text.replace(', x-api-key = "env:MAIN_TOKEN"', "")
+    key = read(plain, env=env).settings.models["main"].api_key
+    assert key is not None
+    assert key.get_secret_value() == "shared"
+
+
 @pytest.mark.requirement("INT-1b")
 def test_the_body_may_hold_whatever_json_can_say_and_nobody_can_change_it(read: Reader) -> None:
     text = (

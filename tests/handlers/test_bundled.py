@@ -9,7 +9,9 @@ from session_runtime.local.scan import Scan
 def test_all_bundled_tools_are_usable(bundled: Scan) -> None:
     names = [tool.spec.name for tool in bundled.tools]
     assert names == [
+        "agents.file_agent.check",
         "end",
+        "file_agent",
         "files.edit",
         "files.list",
         "files.read",
@@ -26,15 +28,15 @@ def test_all_bundled_tools_are_usable(bundled: Scan) -> None:
         "web.fetch",
     ]
     assert (bundled.quarantined, bundled.warnings) == ((), ())
-    assert {tool.spec.origin for tool in bundled.tools} == {"bundled"}
+    assert {tool.spec.origin for tool in bundled.tools} == {"agent", "bundled"}
 
 
 def test_every_bundled_tool_explains_itself_and_each_of_its_arguments(bundled: Scan) -> None:
     for tool in bundled.tools:
         spec = tool.spec
         assert spec.description.endswith(".")
-        assert spec.search_hints
-        assert spec.examples
+        assert spec.search_hints or spec.owner
+        assert spec.examples or spec.owner
         assert spec.parameters["additionalProperties"] is False
         undescribed = [
             name

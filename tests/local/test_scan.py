@@ -40,8 +40,8 @@ def test_folders_and_groups_become_tools_in_the_order_of_their_names(tmp_path: P
 
 
 @pytest.mark.requirement("REG-1")
-def test_agents_and_hidden_folders_are_passed_over(root: Path) -> None:
-    for name in ("agents.writer", "_draft", "group._draft", "group.__pycache__"):
+def test_hidden_folders_are_passed_over(root: Path) -> None:
+    for name in ("agents._writer", "_draft", "group._draft", "group.__pycache__"):
         write_handler(root, name)
     write_handler(root, "draft").rename(root / ".draft")
     (root / "notes.txt").write_text("no folder")

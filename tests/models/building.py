@@ -9,6 +9,7 @@ from session_runtime.errors import SessionRuntimeError
 from session_runtime.models.base import Model, ModelReply, ModelRequest
 from session_runtime.models.chat import ChatModel
 from session_runtime.models.http import open_client
+from session_runtime.models.messages import MessagesModel
 from session_runtime.models.responses import ResponsesModel
 from session_runtime.registry.names import build_wire_names
 from session_runtime.registry.spec import Origin, ToolSpec
@@ -47,8 +48,9 @@ def profile(base_url: str, **settings: Any) -> ModelProfile:
     return ModelProfile.model_validate({"base_url": base_url, **values}, strict=False)
 
 
-HttpModel = ChatModel | ResponsesModel
-HttpWire = Literal["chat", "responses"]
+HttpModel = ChatModel | MessagesModel | ResponsesModel
+HttpWire = Literal["chat", "responses", "messages"]
+_ADAPTERS = {"chat": ChatModel, "messages": MessagesModel, "responses": ResponsesModel}
 
 
 @asynccontextmanager
@@ -66,8 +68,7 @@ async def service(
 
 def opened(settings: ModelProfile) -> HttpModel:
     """The model of a profile; whoever opens it closes it."""
-    adapter = ChatModel if settings.wire == "chat" else ResponsesModel
-    return adapter(settings, open_client(settings.base_url or ""))
+    return _ADAPTERS[settings.wire](settings, open_client(settings.base_url or ""))
 
 
 def chat(
@@ -82,6 +83,13 @@ def responses(
 ) -> AbstractAsyncContextManager[tuple[HttpModel, Upstream]]:
     """A model on the wire ``responses``."""
     return service("responses", replies, **settings)
+
+
+def messages(
+    replies: Replies, **settings: Any
+) -> AbstractAsyncContextManager[tuple[HttpModel, Upstream]]:
+    """A model on the wire ``messages``."""
+    return service("messages", replies, **settings)
 
 
 async def ask(model: Model, asked: ModelRequest | None = None) -> tuple[ModelReply, list[str]]:

@@ -98,3 +98,27 @@ def test_another_name_under_the_id_of_a_call_does_not_make_a_call_of_it() -> Non
         piece('{"q":1}', index=0, id="a", name="t"), piece('{"q":1}', index=0, id="a", name="u")
     )
     assert [call.id for call in calls] == ["a"]
+
+
+@pytest.mark.requirement("ASK-3")
+@pytest.mark.parametrize(
+    ("call_id", "found"),
+    [(None, ['{"q": "a"}', '{"q": "b"}']), ("c0", ['{"q": "b"}'])],
+    ids=["without an id it is another call", "with an id it is the same call again"],
+)
+def test_a_name_that_comes_again_behind_whole_arguments_begins_new_ones(
+    call_id: str | None, found: list[str]
+) -> None:
+    assembly = CallAssembly()
+    for arguments in ('{"q": "a"}', '{"q": "b"}'):
+        assembly.add_piece({"id": call_id, "function": {"name": "probe", "arguments": ""}})
+        assembly.add_piece({"id": call_id, "function": {"arguments": arguments[:5]}})
+        assembly.add_piece({"id": call_id, "function": {"arguments": arguments[5:]}})
+    assert [call.arguments for call in assembly.calls(frozenset())] == found
+
+
+def test_a_name_that_comes_again_at_the_very_end_is_no_other_call() -> None:
+    assembly = CallAssembly()
+    for arguments in ('{"q": "a"}', ""):
+        assembly.add_piece({"function": {"name": "probe", "arguments": arguments}})
+    assert [call.arguments for call in assembly.calls(frozenset())] == ['{"q": "a"}']

@@ -20,7 +20,12 @@ from session_runtime.testing.upstream import Upstream
 from session_runtime.types import Message
 from tests.models.building import KEY, HttpWire, ask, failure, opened, profile, request, service
 
-WIRES = pytest.mark.parametrize("wire", ["chat", "responses"])
+KEY_HEADERS = {
+    "chat": {"authorization": f"Bearer {KEY}"},
+    "responses": {"authorization": f"Bearer {KEY}"},
+    "messages": {"x-api-key": KEY, "anthropic-version": "2023-06-01"},
+}
+WIRES = pytest.mark.parametrize("wire", ["chat", "responses", "messages"])
 
 
 @WIRES
@@ -34,7 +39,7 @@ async def test_the_headers_carry_the_key_and_nothing_from_the_environment(
         await ask(model)
     (headers,) = upstream.headers
     assert {name: headers[name] for name in headers if name not in {"host", "content-length"}} == {
-        "authorization": f"Bearer {KEY}",
+        **KEY_HEADERS[wire],
         "accept": "text/event-stream, application/json",
         "accept-encoding": "identity",
         "connection": "keep-alive",
@@ -253,7 +258,7 @@ async def test_both_wires_call_a_fault_by_the_same_code(
 
 @WIRES
 async def test_a_refusal_names_the_path_that_was_added(wire: HttpWire) -> None:
-    path = {"chat": "/chat/completions", "responses": "/responses"}[wire]
+    path = {"chat": "/chat/completions", "responses": "/responses", "messages": "/messages"}[wire]
     async with service(wire, [reply_error(404, "nothing here")]) as (model, _):
         error = await failure(model)
     assert f"('{path}' is added to it)" in str(error)

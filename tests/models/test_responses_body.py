@@ -97,7 +97,7 @@ def test_a_chained_turn_sends_what_is_new_under_the_ids_of_the_service_and_all_i
         Message("tool", "found", tool_call_id="call_0"),
         tools=[tool("web.search")],
     )
-    chain = Chain("resp_1", 3, {"call_0": "x"})
+    chain = Chain("resp_1", 3, {"call_0": "x"}, calls=("call_0",))
     assert sent(grown, chain=chain, stream=False) == {
         "model": "m",
         "store": True,

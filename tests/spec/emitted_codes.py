@@ -12,7 +12,7 @@ from tests.shape.tree import HANDLERS, PACKAGE, place, python_files, syntax
 
 _CODE = re.compile(r"[a-z_]+(\.[a-z_]+)?")
 _DOTTED = re.compile(r"([a-z_]+)\.[a-z_]+")
-_FILE = re.compile(r"(approvals|config|revocations)\.(json|toml)|.*\.sqlite")
+_FILE = re.compile(r"(agent|approvals|config|revocations)\.(json|toml)|.*\.sqlite")
 _PARAMETERS = {"code", "error_code"}
 _RETRYABLE = {"TransientError": True, "BusyError": True}
 _FINAL = dict.fromkeys(("PermanentError", "RequestError", "StartError"), False)

@@ -122,10 +122,24 @@ DOORS: tuple[Requirement, ...] = (
         "under `act_for`. A field that could not be ignored without a lie is refused, errors have "
         "OpenAI's form with the right status, and a request whose tools have run is not to be repeated.",
     ),
-    deferred(
+    met(
         "NET-1f",
-        "HTTP also offers direct invocation of tools, off by default, outside tool search and with typed "
-        "outcomes; the console.",
+        "HTTP also offers `POST /v1/tools/{name}/invoke`, off by default: of the tools that the operator "
+        "offers there, a caller calls what principal and stated identity may both use, whatever tool search "
+        "would show. The call is an ask without a model: checks, consent, places, deadline, revocation, "
+        "record, keys and detaching are those of asks. The outcome is typed, and what is forbidden is "
+        "answered like what does not exist. `GET /v1/tools` lists what a principal may use, in pages, with "
+        "schemas on request.",
+    ),
+    met(
+        "NET-1g",
+        "Backends have an asynchronous client for HTTP. It sends what was cut off, busy or restarted again "
+        "under the same key, comes back to a running ask where it was, says if something may have run twice, "
+        "and ends the ask of whoever stops waiting. Errors are typed by what has to be done.",
+    ),
+    deferred(
+        "NET-1h",
+        "HTTP also offers the console.",
     ),
     met(
         "NET-1d",
@@ -163,9 +177,10 @@ DOORS: tuple[Requirement, ...] = (
         "Notes belong to principal and user together: nobody else finds, counts or deletes them. "
         "A caller that states no user is an owner apart from every name.",
     ),
-    deferred(
+    met(
         "NET-2d",
-        "Budgets belong to principal and user together.",
+        "Budgets and rates belong to principal and user together: what one user takes is counted for "
+        "nobody else's user of the same name.",
     ),
     met(
         "NET-3",
@@ -180,17 +195,23 @@ DOORS: tuple[Requirement, ...] = (
     ),
     met(
         "NET-5a",
-        "Bodies and headers are limited, and what is over capacity or comes while the daemon stops is "
-        "answered by 503 with Retry-After.",
+        "Bodies and headers are limited in size, number and time, and so are connections and how slowly an "
+        "answer may be read. What is over capacity or comes while the daemon stops is answered by 503 with "
+        "Retry-After.",
     ),
     met(
         "NET-5b",
         "Asks of a principal that has as many as it may wait for their turn, in a queue that no one user can "
-        "fill; beyond that they are answered by 429 with Retry-After.",
+        "fill; beyond that they are answered by 429 with Retry-After. The queues of all principals are "
+        "bounded together, so that none can fill them, which is answered by 503. An ask that waits obeys its "
+        "deadline, and its place is free as soon as its client is gone.",
     ),
-    deferred(
+    met(
         "NET-5c",
-        "Rates and tokens of a principal are limited, with 429 and Retry-After.",
+        "How often a principal and each of its users may ask, for how many tokens a day, and how many asks "
+        "of a user run at once is limited, at every door alike and by each replica for itself. An edit acts "
+        "on the next ask. What is refused is answered by 429 with a Retry-After after which there is room, "
+        "and counted; a bounded number of users is remembered.",
     ),
     met(
         "NET-6a",
@@ -202,7 +223,8 @@ DOORS: tuple[Requirement, ...] = (
         "NET-6b",
         "A replica runs the same request of the same publisher once within its window: a duplicate "
         "joins the running ask or gets the kept answer, which says so, as an answer to a repeated "
-        "request does. Other requests under the same correlation data are refused.",
+        "request does. Other requests under the same correlation data are refused. What a replica has "
+        "begun is sent again to that one alone, while it is there.",
     ),
     met(
         "NET-6c",
@@ -225,6 +247,13 @@ DOORS: tuple[Requirement, ...] = (
         "NET-7a",
         "The commands `serve`, `ask`, `tools` and `config` work without a network, print JSON "
         "where asked to, and end with documented exit codes.",
+    ),
+    met(
+        "NET-7c",
+        "`status --fleet` shows every replica's version, configuration, tools, generation, state, load and "
+        "last receipt, as the broker keeps them or each answers over HTTP, and warns where they differ, are "
+        "offline, stale or reject an edit, with an exit code where asked to. What is read is shown, and "
+        "believed in nothing else.",
     ),
     deferred(
         "NET-7b",
@@ -250,10 +279,16 @@ SAFETY: tuple[Requirement, ...] = (
         "SEC-3a",
         "No key is ever read from a URL, and a request that has one there is refused.",
     ),
-    deferred(
+    met(
         "SEC-3b",
-        "Callbacks go only to configured URLs and are signed with a time stamp. The console uses a "
-        "strict session cookie with a token and a strict content policy.",
+        "Callbacks go only to configured addresses, which a request names and never gives, and only for "
+        "principals that may name them. They are signed with a time stamp, follow no redirect, are tried a "
+        "bounded number of times with growing pauses and never hold up an ask. Operators see what was not "
+        "taken, and nobody sees address or secret.",
+    ),
+    deferred(
+        "SEC-3c",
+        "The console uses a strict session cookie with a token and a strict content policy.",
     ),
     met(
         "SEC-4a",

@@ -109,7 +109,7 @@ HEADS: Final = {
     "a header of 40,000 bytes": served(
         request(b"GET /healthz HTTP/1.1", HOST, b"X-A: " + b"a" * 40_000 + b"\r\n"), 431
     ),
-    "5,000 headers": served(
+    "5,000 headers": cut(
         request(b"GET /healthz HTTP/1.1", HOST, *(b"X-%d: a\r\n" % each for each in range(5_000))),
         431,
     ),

@@ -151,21 +151,6 @@ async def _asked(one: Asker, numbers: range) -> list[str]:
     return [one.answers(key)[0]["about"]["replica"] for key in keys]
 
 
-@pytest.mark.requirement("NET-6c")
-async def test_more_than_can_run_is_told_to_be_busy_and_nothing_waits(tmp_path: Path) -> None:
-    more = "[runtime]\nmax_concurrent_asks = 4\n"
-    async with broker(tmp_path) as mosquitto, asker(mosquitto.port) as one:
-        async with daemon(configuration(tmp_path, mosquitto.port, more)):
-            await one.until(lambda: online(one))
-            keys = [str(number).encode() for number in range(500)]
-            await asyncio.gather(*(one.ask(key, events="none") for key in keys))
-            await one.until(lambda: all(one.answers(key) for key in keys))
-    answers = [one.answers(key)[0] for key in keys]
-    codes = {each["error"]["code"] for each in answers if "error" in each}
-    assert codes <= {"busy.capacity"}
-    assert sum("error" not in each for each in answers) >= 4
-
-
 @pytest.mark.requirement("INT-1")
 async def test_a_broker_is_reached_by_tls_and_with_a_password_and_no_other_way(
     tmp_path: Path,

@@ -16,7 +16,7 @@ from tests.transports.stub import EVENTS
 
 ROOM = 4
 TIMES = 10
-HELD = 160
+HELD = 200
 """More connections than a daemon with so much room takes."""
 
 COMPLETION = {"messages": [{"role": "user", "content": "hi"}]}
@@ -79,7 +79,8 @@ async def test_a_flood_of_connections_is_answered_before_anything_of_it_is_read(
     tmp_path: Path,
 ) -> None:
     config = tmp_path / "config.toml"
-    config.write_text(f"[runtime]\nmax_concurrent_asks = {ROOM}\n", encoding="utf-8")
+    room = f"[runtime]\nmax_concurrent_asks = {ROOM}\nmax_waiting_asks_in_all = {ROOM}\n"
+    config.write_text(room, encoding="utf-8")
     async with (
         daemon(config) as running,
         httpx2.AsyncClient(trust_env=False, timeout=60) as client,

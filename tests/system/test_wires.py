@@ -1,4 +1,4 @@
-"""One scripted ask over both wires, streamed and not: the same events, tools and result (ASK-3)."""
+"""One scripted ask over all wires, streamed and not: the same events, tools and result (ASK-3)."""
 
 import itertools
 from collections.abc import Iterable
@@ -55,7 +55,7 @@ REPLIES: tuple[Reply, ...] = (
     reply_text("Sun, then rain.", usage=USAGE),
 )
 ENDING = (*REPLIES[:2], reply_calls(("end", {})))
-WIRES = tuple(itertools.product(("chat", "responses"), (True, False)))
+WIRES = tuple(itertools.product(("chat", "responses", "messages"), (True, False)))
 
 
 @dataclass(frozen=True)
@@ -98,9 +98,11 @@ async def played(folder: Path, replies: Replies, **profile: Any) -> Played:
 
 
 def directory_of(request: Any) -> str:
-    """The system message of tool search, as either wire sends it."""
+    """The system message of tool search, as each wire sends it."""
     if "instructions" in request:
         return str(request["instructions"]).removeprefix("Be kind.\n\n")
+    if "system" in request:
+        return str(request["system"][0]["text"]).removeprefix("Be kind.\n\n")
     return str(request["messages"][1]["content"])
 
 
@@ -135,7 +137,7 @@ def comparable_result(result: AskResult) -> AskResult:
 
 @pytest.mark.requirement("ASK-3b")
 @pytest.mark.parametrize("replies", [REPLIES, ENDING], ids=["prose", "end"])
-async def test_both_wires_give_the_same_events_and_the_same_result(
+async def test_all_wires_give_the_same_events_and_the_same_result(
     tmp_path: Path, replies: tuple[Reply, ...]
 ) -> None:
     plays = [await played(tmp_path, replies, wire=wire, stream=how) for wire, how in WIRES]

@@ -145,3 +145,15 @@ def test_what_a_provider_names_is_redacted_and_bounded() -> None:
     [data] = record_to_json(replace(RECORD, turns=(turn,)))["turns"]
     assert data["calls"][0]["call_id"] == "***"
     assert len(data["finish_reason"]) < 5_000
+
+
+@pytest.mark.requirement("NET-1f")
+def test_a_call_that_stood_instead_of_a_question_is_kept_beside_the_turns() -> None:
+    result = ToolResult("call_0", "a.note", "ok", "text", latency_s=0.25)
+    data = record_to_json(replace(RECORD, turns=(), invoked=record_call(result, None)))
+    assert (data["turns"], data["invoked"]["name"], data["invoked"]["latency_s"]) == (
+        [],
+        "a.note",
+        0.25,
+    )
+    assert "invoked" not in record_to_json(RECORD)

@@ -90,7 +90,9 @@ class StubDoor:
     def keys(self) -> Keyring:
         return self.keyring
 
-    def tools(self, identity: Identity | None, principal: Principal) -> Sequence[Mapping[str, Any]]:
+    def tools(
+        self, identity: Identity | None, principal: Principal, **page: Any
+    ) -> Sequence[Mapping[str, Any]]:
         self.identities.append(identity)
         self.principals.append(principal)
         return [{"name": "a.b"}]
@@ -234,7 +236,7 @@ class Served:
 
 @asynccontextmanager
 async def serving(
-    door: StubDoor | None = None,
+    door: HttpDoor | None = None,
     limits: HttpLimits = LIMITS,
     grace_s: float = 3.0,
     bounds: ConnectionBounds = UNTOLD_BOUNDS,
@@ -305,6 +307,8 @@ def frames(text: str) -> list[tuple[str, Any]]:
     parsed = []
     for frame in text.split("\n\n"):
         if frame and not frame.startswith(":"):
-            event, data = frame.split("\n")
-            parsed.append((event.removeprefix("event: "), json.loads(data.removeprefix("data: "))))
+            *number, event, data = frame.split("\n")
+            told = json.loads(data.removeprefix("data: "))
+            assert number in ([], [f"id: {told['seq']}"])
+            parsed.append((event.removeprefix("event: "), told))
     return parsed

@@ -3,6 +3,8 @@
 import asyncio
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from session_runtime.ask.event_log import EventLog
 from session_runtime.transports.follow import AT_ONCE, Follower
@@ -29,6 +31,42 @@ async def test_a_reader_gets_what_was_then_what_comes_and_the_end() -> None:
     log.emit(FINISHED)
     assert [await next_one, await reader.take()] == [Delivery(text(4)), Delivery(FINISHED)]
     assert await reader.take() is None
+
+
+STEPS = st.lists(st.sampled_from(["emit", "emit", "take"]), max_size=40)
+
+
+@pytest.mark.requirement("NET-1b")
+@settings(deadline=None)
+@given(steps=STEPS, after=st.integers(0, 45), most=st.integers(1, 9), texts=st.integers(0, 400))
+async def test_a_reader_from_any_event_on_gets_the_rest_in_order_or_is_told_how_much_is_missing(
+    steps: list[str], after: int, most: int, texts: int
+) -> None:
+    log, told, seq = EventLog(most_events=most, most_chars=2_000), [], 0
+    reader = Follower(log, after)
+
+    async def read() -> None:
+        while (delivery := await reader.take()) is not None:
+            told.append(delivery)
+            await turn.wait()
+
+    turn = asyncio.Event()
+    reading = asyncio.create_task(read())
+    for step in (*steps, "end"):
+        seq += step != "take"
+        if step == "emit":
+            log.emit(TextDelta(ask_id="a", seq=seq, text="x" * texts))
+        elif step == "end":
+            log.emit(AskFinished(ask_id="a", seq=seq, result=FINISHED.result))
+        turn.set()
+        for _ in range(2 if step == "take" else 0):
+            await asyncio.sleep(0)
+        turn.clear()
+    turn.set()
+    await reading
+    covered = [n for each in told for n in range(each.event.seq - each.lost, each.event.seq + 1)]
+    assert covered == list(range(after + 1, seq + 1))
+    assert [each.event.seq for each in told] == sorted({each.event.seq for each in told})
 
 
 async def test_a_reader_is_told_once_how_much_is_missing() -> None:

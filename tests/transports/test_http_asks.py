@@ -2,91 +2,32 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
-from session_runtime import Runtime
-from session_runtime.registry.keyring import hash_of
-from session_runtime.testing.replies import Pace, reply_text
+from session_runtime import AskRequest, AskResult
+from session_runtime.ask.kept_asks import Bounds, KeptAsks
 from session_runtime.testing.upstream import Upstream
 from tests.ask.confirming import Home
-from tests.support import calls, chat_profile, opened, says
+from tests.support import calls, says
+from tests.transports.asking import KEYED, Here, here, keys
 from tests.transports.configured import code, fits
 from tests.transports.stub import (
     EVENTS,
     TEXT,
     BlockedAsk,
+    Emit,
     StubDoor,
     bearer,
     calling,
+    finish,
     frames,
-    key_of,
+    keyring_of,
     serving,
 )
-
-PLAIN = "[skills]\nprefetch_tools = []\n"
-KEYED = {"idempotency-key": "k1"}
-DETACHED = {**TEXT, "detach": True}
-
-
-def keys(**more: str) -> str:
-    roles = {"boss": 'roles = ["admin"]\n'}
-    return "".join(
-        f'[http.keys.{name}]\nhash = "{hash_of(key_of(name))}"\nact_for = ["*"]\n'
-        f"{roles.get(name, '')}{more.get(name, '')}"
-        for name in ("ann", "bob", "boss")
-    )
-
-
-@dataclass
-class Here:
-    """A runtime whose model says nothing until ``go_on`` is set."""
-
-    runtime: Runtime
-    client: httpx2.AsyncClient
-    upstream: Upstream
-    go_on: asyncio.Event = field(default_factory=asyncio.Event)
-
-    async def ask(self, body: Any = DETACHED, who: str = "ann", **headers: str) -> httpx2.Response:
-        return await self.client.post("/v1/ask", json=body, headers={**bearer(who), **headers})
-
-    async def get(self, path: str, who: str = "ann") -> httpx2.Response:
-        return await self.client.get(f"/v1/asks{path}", headers=bearer(who))
-
-    async def events(self, ask_id: str, query: str = "") -> list[tuple[str, Any]]:
-        return frames((await self.get(f"/{ask_id}/events{query}")).text)
-
-    async def ended(self, ask_id: str) -> Any:
-        kept = self.runtime.kept.find(ask_id)
-        assert kept is not None
-        await kept.finished()
-        return (await self.get(f"/{ask_id}")).json()
-
-
-@asynccontextmanager
-async def here(
-    folder: Path, config: str = "", texts: Sequence[str] = ("Hello.",)
-) -> AsyncIterator[Here]:
-    go_on = asyncio.Event()
-    async with Upstream([reply_text(text, pace=Pace(gate=go_on)) for text in texts]) as upstream:
-        whole = (
-            PLAIN
-            + chat_profile(upstream.base_url)
-            + config
-            + (keys() if "http" not in config else "")
-        )
-        async with (
-            opened(folder, whole) as runtime,
-            calling(runtime) as client,
-            asyncio.timeout(60),
-        ):
-            yield Here(runtime, client, upstream, go_on)
 
 
 @pytest.mark.requirement("NET-1b")
@@ -127,6 +68,35 @@ async def test_the_same_request_with_the_same_key_is_one_ask(tmp_path: Path) -> 
         assert (await at.ask(TEXT, **KEYED)).json() == answers[0]
         assert code(await at.ask({"text": "other"}, **KEYED)) == (422, "request.key_reused")
         assert len(at.upstream.requests) == 1
+
+
+@pytest.mark.requirement("NET-1b")
+async def test_a_result_that_made_room_is_gone_for_its_owner_and_admins_and_runs_no_second_time() -> (
+    None
+):
+    ran: list[str] = []
+
+    async def ask(request: AskRequest, emit: Emit, ask_id: str) -> AskResult:
+        ran.append(ask_id)
+        return finish(AskResult(ask_id, "answered", "x"), emit)
+
+    door = StubDoor(keyring=keyring_of(ann={}, bob={}, boss={"roles": ("admin",)}))
+    door.kept = KeptAsks(ask, Bounds(ended=1))
+    async with calling(door) as client:
+
+        async def post(key: str) -> httpx2.Response:
+            headers = {**bearer("ann"), "idempotency-key": key}
+            return await client.post("/v1/ask", json=TEXT, headers=headers)
+
+        gone, _ = (await post("one")).json()["ask_id"], await post("two")
+        assert code(await post("one")) == (410, "request.gone")
+        assert len(ran) == 2
+        told = {"ann": (410, "request.gone"), "boss": (410, "request.gone")}
+        for who in ("ann", "bob", "boss"):
+            for method, path in (("GET", ""), ("DELETE", ""), ("GET", "/events")):
+                answer = await client.request(method, f"/v1/asks/{gone}{path}", headers=bearer(who))
+                assert code(answer) == told.get(who, (404, "request.unknown_ask"))
+    await door.kept.aclose()
 
 
 @pytest.mark.parametrize("bad", ["", " ", "a b", "x" * 256, "é"])
@@ -199,6 +169,27 @@ async def test_of_an_ask_that_belongs_to_its_connection_no_events_are_kept(tmp_p
         assert code(await at.get(f"/{running.ask_id}")) == (404, "request.unknown_ask")
 
 
+@pytest.mark.requirement("NET-1b")
+async def test_a_reader_that_comes_back_goes_on_after_the_event_it_saw_last(tmp_path: Path) -> None:
+    async with here(tmp_path) as at:
+        at.go_on.set()
+        ask_id = (await at.ask()).json()["ask_id"]
+        await at.ended(ask_id)
+        everything = await at.events(ask_id)
+
+        async def since(seen: str, query: str = "") -> httpx2.Response:
+            headers = {**bearer("ann"), "last-event-id": seen}
+            return await at.client.get(f"/v1/asks/{ask_id}/events{query}", headers=headers)
+
+        raw = (await since("")).text
+        numbers = [line for line in raw.splitlines() if line.startswith("id: ")]
+        assert numbers == [f"id: {data['seq']}" for _, data in everything]
+        for query in ("", "?after=0", "?after=1"):
+            assert frames((await since("2", query)).text) == everything[2:]
+        assert frames((await since("2", "?after=3")).text) == everything[3:]
+        assert code(await since("x")) == (400, "request.invalid")
+
+
 @pytest.mark.parametrize(
     "query", ["?after=x", "?after=-1", "?after=", "?after=1&after=2", "?since=1"]
 )
@@ -206,77 +197,6 @@ async def test_a_wrong_place_to_go_on_from_is_refused(query: str, tmp_path: Path
     async with here(tmp_path) as at:
         ask_id = (await at.ask()).json()["ask_id"]
         assert code(await at.get(f"/{ask_id}/events{query}")) == (400, "request.invalid")
-
-
-@pytest.mark.requirement("ASK-13")
-async def test_an_ask_waits_for_its_conversation_and_can_be_ended_meanwhile(tmp_path: Path) -> None:
-    talk = {**DETACHED, "conversation": "c"}
-    async with here(tmp_path, texts=("one", "three")) as at:
-        one, two, three = [(await at.ask(talk)).json()["ask_id"] for _ in range(3)]
-        await at.upstream.received(1)
-        states = [each["state"] for each in (await at.get("")).json()["asks"]]
-        assert states == ["model", "queued", "queued"]
-        await at.client.delete(f"/v1/asks/{two}", headers=bearer("ann"))
-        assert (await at.ended(two))["result"]["outcome"] == "cancelled"
-        at.go_on.set()
-        texts = [(await at.ended(each))["result"]["text"] for each in (one, three)]
-        assert texts == ["one", "three"]
-
-
-@pytest.mark.requirement("ASK-13")
-async def test_a_newer_ask_takes_the_place_of_its_conversation_s_others(tmp_path: Path) -> None:
-    talk = {**DETACHED, "conversation": "c"}
-    config = '[ask]\nconversations = "cancel_previous"\n'
-    async with here(tmp_path, config, ("one", "three")) as at:
-        first, second, third = [(await at.ask(talk)).json()["ask_id"] for _ in range(3)]
-        at.go_on.set()
-        for replaced in (first, second):
-            error = (await at.ended(replaced))["result"]["error"]
-            assert error["code"] == "cancelled.replaced"
-        assert (await at.ended(third))["result"]["outcome"] == "answered"
-
-
-@pytest.mark.requirement("NET-5b")
-async def test_a_principal_with_too_many_asks_that_wait_is_told_when_to_come_back(
-    tmp_path: Path,
-) -> None:
-    config = "[runtime]\nmax_waiting_asks = 2\n" + keys(ann="max_concurrent_asks = 1\n")
-    async with here(tmp_path, config, ("a", "b", "c")) as at:
-        kept = [(await at.ask()).json()["ask_id"] for _ in range(2)]
-        for body in (DETACHED, TEXT):
-            refused = await at.ask(body)
-            assert code(refused) == (429, "busy.queue")
-            assert refused.headers["retry-after"] == "1"
-        bobs = await at.ask(who="bob")
-        assert bobs.status_code == 202
-        at.go_on.set()
-        assert [(await at.ended(each))["result"]["outcome"] for each in kept] == ["answered"] * 2
-
-
-@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
-@pytest.mark.requirement("ASK-13")
-async def test_completions_take_the_same_turns_as_all_asks(stream: bool, tmp_path: Path) -> None:
-    config = "[runtime]\nmax_waiting_asks = 1\n"
-    body = {
-        "messages": [{"role": "user", "content": "hi"}],
-        "stream": stream,
-        "session_runtime": {"conversation": "c"},
-    }
-
-    async def complete(at: Here) -> httpx2.Response:
-        return await at.client.post("/v1/chat/completions", json=body, headers=bearer("ann"))
-
-    async with here(tmp_path, config, ("one", "two")) as at:
-        first = (await at.ask({**DETACHED, "conversation": "c"})).json()["ask_id"]
-        await at.upstream.received(1)
-        asking = [asyncio.create_task(complete(at)) for _ in range(2)]
-        [told], [waits] = await asyncio.wait(asking, return_when=asyncio.FIRST_COMPLETED)
-        refused = told.result()
-        assert code(refused) == (429, "busy.queue")
-        assert refused.headers["x-should-retry"] == "true"
-        at.go_on.set()
-        assert (await at.ended(first))["result"]["text"] == "one"
-        assert "two" in (await waits).text
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])

@@ -15,6 +15,7 @@ from session_runtime.types import (
     Identity,
 )
 from session_runtime.wire import error_to_json
+from tests.spec.errors_page import described
 from tests.transports.completing import (
     BODY,
     PATH,
@@ -79,18 +80,23 @@ async def test_an_answer_holds_what_was_sent_and_the_final_text() -> None:
     }
 
 
+def limit(kind: str, text: str = "", *messages: str) -> AskResult:
+    return AskResult("a1", "limit", text, messages, error=ErrorInfo(f"limit.{kind}", "x"))
+
+
 @pytest.mark.parametrize("body", [BODY, STREAM], ids=["whole", "stream"])
 @pytest.mark.parametrize(
     ("result", "content", "reason"),
     [
+        (AskResult("a1", "answered", "Sun."), "Sun.", "stop"),
         (AskResult("a1", "ended", "", ("Hi.",)), "Hi.", "stop"),
         (AskResult("a1", "answered", "Sun an", cut_off="length"), "Sun an", "length"),
         (AskResult("a1", "answered", "", cut_off="content_filter"), "", "content_filter"),
-        (
-            AskResult("a1", "limit", "So far", error=ErrorInfo("limit.steps", "x")),
-            "So far",
-            "length",
-        ),
+        (limit("steps", "So far"), "So far", "length"),
+        (limit("calls"), "", "length"),
+        (limit("tokens"), "", "length"),
+        (limit("deadline", "So"), "So", "length"),
+        (limit("deadline", "", "One."), "One.", "length"),
         (
             AskResult("a1", "needs_confirmation", "Shall I?", pending=(PENDING,)),
             "Shall I?\n\nThis call waits for your consent and did not run:\n"
@@ -98,7 +104,7 @@ async def test_an_answer_holds_what_was_sent_and_the_final_text() -> None:
             "stop",
         ),
     ],
-    ids=["ended", "cut off", "filtered", "limit", "waits"],
+    ids=lambda value: value.outcome if isinstance(value, AskResult) else None,
 )
 @pytest.mark.requirement("NET-1e")
 async def test_how_an_ask_ended_is_its_finish_reason(
@@ -116,6 +122,24 @@ async def test_how_an_ask_ended_is_its_finish_reason(
     assert extension["outcome"] == result.outcome
     waits = [pending["token"] for pending in extension.get("pending", ())]
     assert waits == [pending.token for pending in result.pending]
+
+
+@pytest.mark.parametrize("body", [BODY, STREAM], ids=["whole", "stream"])
+@pytest.mark.parametrize(
+    ("events", "status", "code", "repeat"),
+    [((), 503, "busy.no_turn", "true"), ((STARTED,), 504, "limit.deadline", "false")],
+    ids=["waiting", "running"],
+)
+@pytest.mark.requirement("NET-1e")
+async def test_an_ask_whose_time_was_up_with_nothing_to_show_is_no_answer_that_was_cut_off(
+    events: tuple[AskEvent, ...], status: int, code: str, repeat: str, body: dict[str, Any]
+) -> None:
+    response = await post(playing(limit("deadline"), *events), body)
+    told = response.json()["error"]
+    assert fits("CompletionError", response.json()) == []
+    assert (response.status_code, told["type"], told["code"]) == (status, "server_error", code)
+    assert response.headers["x-should-retry"] == repeat
+    assert ("retry-after" in response.headers) == (status == 503)
 
 
 FAILURES = [
@@ -170,6 +194,52 @@ async def test_an_ask_that_came_to_nothing_is_an_error_with_the_right_status(
     assert told["session_runtime"] == error_to_json(error)
     assert response.headers["x-should-retry"] == ("true" if retryable else "false")
     assert ("retry-after" in response.headers) == (status in (429, 503) and retryable)
+
+
+def of_asks() -> list[str]:
+    """Every code that ends an ask, but for limits, which are above, and that of no model in particular."""
+    seen = (name for name, code in described().items() if "ask" in code.seen)
+    return [name for name in seen if not name.startswith("limit.")]
+
+
+STATUSES = {
+    "auth.act_for": 403,
+    "busy": 503,
+    "busy.budget": 429,
+    "busy.queue": 429,
+    "busy.rate": 429,
+    "cancelled.operator": 503,
+    "internal": 500,
+    "internal.exposure": 500,
+    "model.context_too_long": 400,
+    "model.rate_limited": 429,
+    "model.timeout": 504,
+    "request.unknown_model": 404,
+}
+BY_FAMILY = {
+    "busy": 503,
+    "cancelled": 409,
+    "confirmation": 409,
+    "model": 502,
+    "request": 400,
+}
+
+
+@pytest.mark.parametrize("body", [BODY, STREAM], ids=["whole", "stream"])
+@pytest.mark.parametrize("ours", of_asks())
+@pytest.mark.requirement("NET-1e")
+async def test_every_error_of_an_ask_has_a_status_of_its_kind(
+    ours: str, body: dict[str, Any]
+) -> None:
+    family, again = ours.partition(".")[0], described()[ours].again
+    error = ErrorInfo(ours, "why", again, 3.0 if again else None)
+    outcome: Any = "cancelled" if family == "cancelled" else "failed"
+    response = await post(playing(AskResult("a1", outcome, error=error), STARTED), body)
+    passing = 503 if family == "model" and again else BY_FAMILY.get(family)
+    assert response.status_code == STATUSES.get(ours, passing)
+    assert response.json()["error"]["session_runtime"] == error_to_json(error)
+    assert response.headers["x-should-retry"] == ("true" if again else "false")
+    assert response.headers.get("retry-after") == ("3" if again else None)
 
 
 async def test_what_may_have_run_is_not_to_be_sent_again_by_a_client_of_its_own_accord() -> None:

@@ -1,13 +1,26 @@
 """What a connection may cost that sends little, or what stands around the content of a request."""
 
 import asyncio
+import contextlib
 import json
+import socket
 from contextlib import AsyncExitStack
 
 import pytest
 
-from session_runtime.transports.http.protocol import MOST_LINGERING, ConnectionBounds
-from tests.transports.stub import TEXT, BlockedAsk, Served, StubDoor, head, read_answer, serving
+from session_runtime.transports.http.protocol import MAX_HEADERS, MOST_LINGERING, ConnectionBounds
+from session_runtime.types import AskResult, MessageSent
+from tests.transports.completing import playing
+from tests.transports.stub import (
+    EVENTS,
+    TEXT,
+    BlockedAsk,
+    Served,
+    StubDoor,
+    head,
+    read_answer,
+    serving,
+)
 
 BODY = json.dumps(TEXT).encode()
 HASTY = ConnectionBounds(head_s=0.05)
@@ -48,6 +61,14 @@ async def test_the_head_of_a_second_request_is_waited_for_no_longer() -> None:
         assert await reader.read() == b""
 
 
+async def test_a_connection_that_is_kept_for_another_request_is_not_kept_for_long() -> None:
+    bounds = ConnectionBounds(keep_s=0.01)
+    async with serving(bounds=bounds) as served, served.connected() as (reader, writer):
+        writer.write(head(served.port, target="GET /healthz"))
+        assert (await read_answer(reader))[0] == 200
+        assert await reader.read() == b""
+
+
 async def test_a_body_that_nobody_reads_is_not_waited_for() -> None:
     async with serving(bounds=HASTY) as served, served.connected() as (reader, writer):
         writer.write(head(served.port, *CHUNKED, target="GET /healthz") + b"5\r\nhel")
@@ -64,6 +85,59 @@ async def test_a_caller_is_waited_with_as_long_as_its_ask_runs() -> None:
             await ask.started.wait()
             assert await answered_nothing(served, b"")  # as long as a connection may idle
             assert not ask.cancelled.is_set()
+
+
+@pytest.mark.parametrize("count", [MAX_HEADERS + 1, 4_000], ids=["one too many", "thousands"])
+async def test_a_head_of_more_headers_than_anybody_needs_is_refused(count: int) -> None:
+    async with serving() as served, served.connected() as (reader, writer):
+        lines = [f"x{number}: y" for number in range(count - 2)]
+        writer.write(head(served.port, "connection: close", *lines, target="GET /healthz"))
+        status, answer = await read_answer(reader)
+        assert await reader.read() == b""
+    assert status == 431
+    assert answer["error"] == {
+        "code": "request.head_too_large",
+        "message": f"the request has {count} headers, at most {MAX_HEADERS} are read",
+        "retryable": False,
+    }
+
+
+async def test_a_head_of_as_many_headers_as_there_may_be_is_read() -> None:
+    async with serving() as served, served.connected() as (reader, writer):
+        lines = [f"x{number}: y" for number in range(MAX_HEADERS - 1)]
+        writer.write(head(served.port, *lines, target="GET /healthz"))
+        assert (await read_answer(reader))[0] == 200
+
+
+@pytest.mark.parametrize("trickles", [False, True], ids=["not at all", "hardly"])
+async def test_who_reads_no_events_is_not_held_on_to(trickles: bool) -> None:
+    ask = BlockedAsk(*(MessageSent(ask_id="a", seq=n, text="x" * 100_000) for n in range(200)))
+    async with serving(StubDoor(ask), bounds=ConnectionBounds(write_s=0.05)) as served:
+        sock = socket.socket()
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        sock.setblocking(False)
+        loop = asyncio.get_running_loop()
+        await loop.sock_connect(sock, ("127.0.0.1", served.port))
+        fields = ("content-type: application/json", f"content-length: {len(BODY)}")
+        request = head(served.port, *fields, "accept: text/event-stream") + BODY
+        await loop.sock_sendall(sock, request)
+        while trickles and not ask.cancelled.is_set():
+            with contextlib.suppress(TimeoutError, ConnectionError):
+                await asyncio.wait_for(loop.sock_recv(sock, 1), 0.01)
+        await ask.cancelled.wait()
+        sock.close()
+
+
+async def test_who_reads_events_slowly_gets_all_of_them() -> None:
+    events = [MessageSent(ask_id="a", seq=n, text="x" * 100_000) for n in range(1, 100)]
+    ask = playing(AskResult("a", "answered", "done"), *events)
+    async with serving(StubDoor(ask), bounds=ConnectionBounds(write_s=0.05)) as served:
+        async with served.client.stream("POST", "/v1/ask", json=TEXT, headers=EVENTS) as answer:
+            pieces = []
+            async for piece in answer.aiter_bytes(65_536):
+                pieces.append(piece)
+                await asyncio.sleep(0)
+    assert b"".join(pieces).count(b"event: message\n") == 99
 
 
 async def test_more_connections_than_there_may_be_are_told_to_come_back() -> None:

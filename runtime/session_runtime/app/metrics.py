@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, Final, Literal, get_args
 
 from session_runtime import __version__
+from session_runtime.ask.service import AskService
 from session_runtime.config.live import LiveConfig
 from session_runtime.config.receipt import Trigger, Verdict
 from session_runtime.generation.live import Generations
@@ -39,6 +40,20 @@ def metrics(
         tuple(Sample(lookups[found], {"found": found}) for found in OUTCOMES),
     )
     yield from _of_servers([*generations.current.servers.status()])
+
+
+def of_waiting(service: AskService) -> Iterator[Family]:
+    """Asks that do not run: those that wait, and those that were refused."""
+    yield gauge("asks_waiting", "Asks that wait for their turn.", service.waiting)
+    yield gauge(
+        "limits_users", "Users of whom it is remembered what they used.", service.known_users
+    )
+    yield Family(
+        "asks_refused_total",
+        "counter",
+        "Asks that were refused before they began, by the code of their error.",
+        tuple(Sample(count, {"code": code}) for code, count in service.refused.items()),
+    )
 
 
 def _of_generations(generations: Generations) -> Iterator[Family]:

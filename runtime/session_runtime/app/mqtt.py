@@ -8,7 +8,6 @@ import socket
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
-from session_runtime import __version__
 from session_runtime.app.runtime import Runtime
 from session_runtime.config.mqtt import MqttSettings
 from session_runtime.config.settings import Settings
@@ -61,23 +60,15 @@ class RuntimeDoor:
 
     def presence(self) -> Mapping[str, Any]:
         """See ``MqttDoor``."""
-        generation, last = self._runtime.generation, self._runtime.live.receipts.last
-        return {
-            "name": generation.settings.runtime.name,
-            "version": __version__,
-            "digest": generation.digest,
-            "generation": generation.number,
-            "asks": self._runtime.asks,
-            "most_asks": generation.settings.runtime.max_concurrent_asks,
-            "receipt": None if last is None else {"id": last.id, "verdict": last.verdict},
-        }
+        return self._runtime.presence()
 
     def most_at_hand(self) -> int:
         """See ``MqttDoor``: each principal has a queue of its own."""
         settings = self._runtime.generation.settings
         principals = max(1, len(settings.mqtt.signers))
         bounds = settings.runtime
-        return bounds.max_concurrent_asks + principals * bounds.max_waiting_asks
+        waiting = min(principals * bounds.max_waiting_asks, bounds.max_waiting_asks_in_all)
+        return bounds.max_concurrent_asks + waiting
 
 
 def open_mqtt(runtime: Runtime) -> MqttServing:

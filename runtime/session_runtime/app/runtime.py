@@ -1,9 +1,11 @@
 """A runtime in this process: what a backend opens to ask, and what the daemon serves."""
 
 import asyncio
+import importlib
 import itertools
 import os
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -13,15 +15,19 @@ from session_runtime import __version__
 from session_runtime.app.approvals import ToolApproval
 from session_runtime.app.brake import ToolBrake
 from session_runtime.app.editor import ConfigEditor
-from session_runtime.app.metrics import metrics
+from session_runtime.app.metrics import metrics, of_waiting
+from session_runtime.app.presence import presence_of
 from session_runtime.app.reader import ConfigReader
 from session_runtime.app.recorded import of_audit
 from session_runtime.app.servers import ListWatch, ServerControl
 from session_runtime.app.shared import SharedState
+from session_runtime.app.shown import deprecation_to_json, tool_to_json
 from session_runtime.ask.emitter import Emit, discard
 from session_runtime.ask.kept_asks import KeptAsks
 from session_runtime.ask.service import ALL, AskService
 from session_runtime.audit.log import AuditLog, open_audit
+from session_runtime.callbacks.box import Callbacks
+from session_runtime.callbacks.sending import Post
 from session_runtime.config.history import FOLDER as HISTORY
 from session_runtime.config.history import History
 from session_runtime.config.live import Acted, LiveConfig
@@ -32,12 +38,10 @@ from session_runtime.config.watch import Watcher
 from session_runtime.errors import ConfigError, Problem
 from session_runtime.generation import Generation, GenerationBuilder
 from session_runtime.registry.approvals import open_approvals
-from session_runtime.registry.deprecation import replacement_of
 from session_runtime.registry.keyring import Keyring
 from session_runtime.registry.policy import acting_for
 from session_runtime.registry.registry import Registry
 from session_runtime.registry.revocations import open_revocations
-from session_runtime.registry.spec import ToolSpec
 from session_runtime.threads import in_thread
 from session_runtime.trace.metrics import exposition
 from session_runtime.trace.record import AskRecord
@@ -65,6 +69,7 @@ class Runtime:
         audit: AuditLog | None,
         approval: ToolApproval,
         kept: KeptAsks,
+        callbacks: Callbacks,
     ) -> None:
         self._builder = builder
         self._registry = registry
@@ -79,7 +84,9 @@ class Runtime:
         self.servers = servers
         self.callers = callers
         self.kept = kept
+        self.callbacks = callbacks
         self.mqtt = MqttState()
+        self._since = time.time()
 
     @classmethod
     @asynccontextmanager
@@ -127,32 +134,43 @@ class Runtime:
         return await self._service.ask(request, emit)
 
     def tools(
-        self, identity: Identity | None = None, principal: Principal = LOCAL
+        self,
+        identity: Identity | None = None,
+        principal: Principal = LOCAL,
+        *,
+        after: str = "",
+        limit: int | None = None,
+        schemas: bool = True,
     ) -> list[dict[str, Any]]:
         """What ``principal`` may use for ``identity``, or every tool (None) (REG-5, NET-2).
 
-        Where a tool stands, if it is revoked and how its calls went is told to admins only. Raises
-        RequestError if the principal may not act for the identity.
+        By name, at most ``limit`` of those beyond ``after``; their parameters only with ``schemas``. Where a
+        tool stands, if it is revoked and how its calls went is told to admins only. Raises RequestError if
+        the principal may not act for the identity.
         """
         generation = self.generation
         specs = generation.catalog.specs
         if identity is not None:
             acting = acting_for(principal, identity)
             specs = generation.permitted.get(generation.policy.permitted(principal, acting)).tools
+        page = tuple(itertools.islice((spec for spec in specs if spec.name > after), limit))
         usable = {spec.name for spec in specs}
+        shown = [
+            {**tool_to_json(spec, schemas=schemas), **deprecation_to_json(spec, usable)}
+            for spec in page
+        ]
         if not principal.admin:
-            return [{**_tool_to_json(spec), **_deprecation(spec, usable)} for spec in specs]
+            return shown
         revoked, states = generation.policy.revoked.names, generation.servers.states()
         return [
             {
-                **_tool_to_json(spec),
-                **_deprecation(spec, usable),
+                **told,
                 "revoked": spec.name in revoked,
                 "place": spec.place,
                 "state": states.get(spec.source_id, "ready"),
                 "statistics": self._registry.statistics(spec).to_json(),
             }
-            for spec in specs
+            for told, spec in zip(shown, page, strict=True)
         ]
 
     def models(self) -> tuple[str, ...]:
@@ -173,7 +191,9 @@ class Runtime:
             "name": generation.settings.runtime.name,
             "version": __version__,
             "state": "draining" if self._service.draining else "ready",
+            "since": self._since,
             "asks": self.asks,
+            "presence": self.presence(),
             "generations": self._builder.generations.report(),
             "config": self._config_status(),
             "watcher": self._watcher.status(),
@@ -182,6 +202,7 @@ class Runtime:
             "approvals": self.approval.status(),
             "audit": None if self._audit is None else self._audit.status(),
             "mqtt": self.mqtt.status(),
+            "callbacks": self.callbacks.status(),
             "tools": len(catalog.specs),
             "servers": [
                 *(catalog.status(each) for each in catalog.servers() if not _is_remote(each)),
@@ -193,6 +214,10 @@ class Runtime:
             ],
             "warnings": [str(w) for w in (*self.live.snapshot.warnings, *generation.warnings)],
         }
+
+    def presence(self) -> dict[str, Any]:
+        """What a fleet is told of this replica (NET-6)."""
+        return presence_of(self.generation, self.live, self.asks, self._service.waiting)
 
     def _config_status(self) -> dict[str, Any]:
         """Whether what the sources say is in force, since when it is not, what is, and what came last."""
@@ -212,7 +237,12 @@ class Runtime:
             self._builder.generations, self.live, self.asks, ready, self._registry.lookups.counts()
         )
         recorded, approvals = of_audit(self._audit), self.approval.metrics()
-        doors = (self.callers.metrics(), self.mqtt.metrics())
+        doors = (
+            of_waiting(self._service),
+            self.callers.metrics(),
+            self.mqtt.metrics(),
+            self.callbacks.metrics(),
+        )
         return exposition(itertools.chain(families, recorded, approvals, *doors))
 
     @property
@@ -231,14 +261,16 @@ class Runtime:
     async def drain(self, timeout_s: float) -> None:
         """Refuse new asks, let running ones finish, cancel what is left after ``timeout_s`` (REL-8).
 
-        The same goes for calls of MCP clients.
+        The same goes for calls of MCP clients. Within that time results are sent to callbacks too.
         """
+        self._since = time.time()
         self._service.drain()
         self.callers.drain()
         try:
             async with asyncio.timeout(timeout_s):
                 await self._service.idle()
                 await self.callers.idle()
+                await self.callbacks.idle()
         except TimeoutError:
             self._service.cancel(ALL, "the daemon is stopping")
             self.callers.cancel()
@@ -249,32 +281,6 @@ class Runtime:
 def _is_remote(source_id: str) -> bool:
     """Whether a source is made of servers, which are told of one by one."""
     return source_id.startswith("mcp:")
-
-
-def _tool_to_json(spec: ToolSpec) -> dict[str, Any]:
-    """What anybody may know who may use the tool."""
-    return {
-        "name": spec.name,
-        "description": spec.description,
-        "parameters": spec.parameters,
-        "source": spec.source_id,
-        "origin": spec.origin,
-        "aliases": list(spec.aliases),
-        "requires": sorted(spec.requires),
-        "feature": spec.feature,
-        "destructive": spec.annotations.destructive,
-        "read_only": spec.annotations.read_only,
-        "idempotent": spec.annotations.idempotent,
-        "deprecated": spec.deprecated is not None,
-    }
-
-
-def _deprecation(spec: ToolSpec, usable: Collection[str]) -> dict[str, Any]:
-    """Why a tool should no longer be used, and what to use instead, as far as that may be known."""
-    old = spec.deprecated
-    if old is None:
-        return {}
-    return {"deprecation": {"reason": old.reason, "replacement": replacement_of(spec, usable)}}
 
 
 @asynccontextmanager
@@ -314,15 +320,18 @@ async def open_runtime(
             keep_record = sink.write if sink is not None else _keep_nothing
             service = AskService(builder.generations, keep_record, resources)
             kept = KeptAsks(service.ask)
+            callbacks = Callbacks(lambda: current().settings.callbacks, _open_post)
             callers = Callers(builder.generations, resources)
             try:
                 async with watcher.running(), lists.running(), shared.running():
                     yield Runtime(
                         *(builder, registry, service, sink, live, watcher, brake, editor),
                         *(ServerControl(current, live), callers, audit, approval, kept),
+                        callbacks,
                     )
             finally:
                 await _stop(service, callers, kept)
+                await callbacks.aclose()
                 if audit is not None:
                     await audit.aclose()
     finally:
@@ -340,6 +349,12 @@ async def _stop(service: AskService, callers: Callers, kept: KeptAsks) -> None:
     await service.idle()
     await callers.idle()
     await kept.aclose()
+
+
+def _open_post() -> Post:
+    """A way to send to callbacks; its HTTP client takes long to import, and most daemons need none."""
+    post: Post = importlib.import_module("session_runtime.callbacks.post").open_post()
+    return post
 
 
 def _in_force(builder: GenerationBuilder) -> Generation:

@@ -38,7 +38,7 @@ EXIT_STOPPED = 0
 EXIT_FORCED = 1
 LAST_GRACE_S = 1.0
 COLLECT_AFTER = 10_000
-_LOADING = ("runtime.max_concurrent_asks", "http.mcp")
+_LOADING = ("runtime.max_concurrent_asks", "runtime.max_waiting_asks_in_all", "http.mcp")
 _log = logging.getLogger(__name__)
 
 

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from session_runtime.registry.bounds import ARGUMENTS_LIMIT, Schema, targets
+from session_runtime.registry.bounds import ARGUMENTS_LIMIT
+from session_runtime.registry.wanted_types import property_types
 from session_runtime.types import JsonObject
 from session_runtime.wire import strict_json
 
@@ -112,12 +113,9 @@ def _bound_values(text: str) -> None:
 def _unwrap_fields(
     values: dict[str, Any], schema: JsonObject, repairs: list[str]
 ) -> Mapping[str, Any]:
-    properties = schema.get("properties")
-    if not isinstance(properties, Mapping):
-        return values
-    root = dict(schema)
+    wanted = property_types(schema)
     return {
-        name: _unwrap_field(name, value, _types(properties.get(name), root), repairs)
+        name: _unwrap_field(name, value, wanted.get(name, frozenset()), repairs)
         if isinstance(value, str)
         else value
         for name, value in values.items()
@@ -140,34 +138,6 @@ def _unwrap_field(name: str, value: str, wanted: frozenset[str], repairs: list[s
             return value
     repairs.append(f"double encoding of {name!r}")
     return inner
-
-
-def _types(schema: object, root: Schema) -> frozenset[str]:
-    """All types that a schema may be content with; none where that is not plain to see."""
-    match _referred(schema, root):
-        case {"anyOf": list() as forms} | {"oneOf": list() as forms}:
-            each = [_own_types(_referred(form, root)) for form in forms]
-            return frozenset().union(*each) if all(each) else frozenset()
-        case here:
-            return _own_types(here)
-
-
-def _own_types(schema: object) -> frozenset[str]:
-    match schema:
-        case {"type": str() as name}:
-            return frozenset({name})
-        case {"type": list() as names}:
-            return frozenset(map(str, names))
-        case _:
-            return frozenset()
-
-
-def _referred(schema: object, root: Schema) -> object:
-    match schema:
-        case {"$ref": reference}:
-            return next(targets(reference, root), None)
-        case _:
-            return schema
 
 
 def _kind(value: object) -> str:

@@ -3,8 +3,16 @@
 import secrets
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Protocol
 
-from session_runtime.types import AskEvent, MessageSent, TextDelta
+from session_runtime.types import (
+    AskEvent,
+    MessageSent,
+    TextDelta,
+    ToolFinished,
+    ToolProgress,
+    ToolStarted,
+)
 
 Emit = Callable[[AskEvent], None]
 
@@ -17,6 +25,19 @@ def new_ask_id() -> str:
 def discard(event: AskEvent) -> None:
     """A sink for callers who only want the result."""
     del event
+
+
+class Events(Protocol):
+    """Where the parts of an ask tell what happens; never blocks."""
+
+    def send(self, event: AskEvent) -> None:
+        """Deliver one event now."""
+
+    def text(self, text: str) -> None:
+        """Deliver a piece of the model's text."""
+
+    def message(self, text: str) -> None:
+        """Send a message to the caller."""
 
 
 class Emitter:
@@ -58,3 +79,29 @@ class Emitter:
         """Deliver the last event; everything later is dropped (ASK-1)."""
         self.send(event)
         self._closed = True
+
+
+class AgentEmitter:
+    """Tells what a sub-agent does as part of the ask; its text is for the model that called it alone.
+
+    ``agent`` is its path. Ids of its calls stand behind the id of the ``call`` that it answers, so that no
+    two calls of an ask have the same.
+    """
+
+    def __init__(self, outer: Events, agent: str, call: str) -> None:
+        self._outer = outer
+        self._agent = agent
+        self._call = call
+
+    def send(self, event: AskEvent) -> None:
+        """Deliver one event now."""
+        if isinstance(event, ToolStarted | ToolProgress | ToolFinished) and event.agent is None:
+            event = replace(event, call_id=f"{self._call}/{event.call_id}")
+        self._outer.send(replace(event, agent=event.agent or self._agent))
+
+    def text(self, text: str) -> None:
+        """Keep it from the caller: what the sub-agent answers is a result."""
+
+    def message(self, text: str) -> None:
+        """Send a message to the caller."""
+        self._outer.message(text)

@@ -123,7 +123,8 @@ def _chars_of(event: AskEvent) -> int:
 def _chars_of_result(result: AskResult) -> int:
     sent = sum(len(text) for text in result.messages)
     pending = sum(len(str(call.arguments)) for call in result.pending)
-    return len(result.text) + sent + pending + chars_of_messages(result.new_messages)
+    called = 2 * len(result.called.text) if result.called is not None else 0  # data beside its text
+    return len(result.text) + sent + pending + called + chars_of_messages(result.new_messages)
 
 
 def _chars_of_content(content: Content | None) -> int:

@@ -173,6 +173,12 @@ def may_read_results(generation: Generation, permitted: Permitted) -> bool:
     return generation.catalog.lookup(RESULTS_READ).origin == "bundled"
 
 
+def whole_exposure(generation: Generation, profile: Profile, mask: int) -> Exposure:
+    """The view of a sub-agent: all that it may use, without search (TS-1)."""
+    permitted = generation.permitted.get(mask)
+    return Exposure(generation, profile, "off", permitted, frozenset(), None)
+
+
 def open_exposure(
     generation: Generation,
     profile: Profile,

@@ -25,10 +25,14 @@ class Refused:
 
 
 class CallGuard:
-    """Admits calls in order: at most ``max_calls``, and the same call with the same arguments thrice."""
+    """Admits calls in order: at most ``max_calls``, and the same call with the same arguments thrice.
 
-    def __init__(self, max_calls: int) -> None:
+    What it admits counts for ``around`` too, the guard of whoever called (ASK-11).
+    """
+
+    def __init__(self, max_calls: int, around: "CallGuard | None" = None) -> None:
         self._max_calls = max_calls
+        self._around = around
         self._admitted = 0
         self._seen: dict[str, int] = {}
         self._warned: set[str] = set()
@@ -36,7 +40,17 @@ class CallGuard:
     @property
     def exhausted(self) -> bool:
         """Whether no further call will be admitted."""
-        return self._admitted >= self._max_calls
+        return self.left <= 0
+
+    @property
+    def left(self) -> int:
+        """How many more calls will be admitted."""
+        own = self._max_calls - self._admitted
+        return own if self._around is None else min(own, self._around.left)
+
+    def within(self, max_calls: int) -> "CallGuard":
+        """A guard of its own for what a call of this ask does."""
+        return CallGuard(max_calls, self)
 
     def warns_now(self, name: str) -> bool:
         """Whether an ask is to be warned of a tool: at its first call, and not again."""
@@ -61,10 +75,16 @@ class CallGuard:
                 "use the earlier results, change the arguments, or answer",
             )
         self._seen[key] = count
-        self._admitted += 1
+        self.count()
         if count >= WARN_AT:
             return Admitted(
                 f"Note: this is call {count} of {name} with the same arguments; "
                 "another identical one will be refused."
             )
         return Admitted()
+
+    def count(self) -> None:
+        """Count a call that was admitted here or inside."""
+        self._admitted += 1
+        if self._around is not None:
+            self._around.count()

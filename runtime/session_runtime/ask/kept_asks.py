@@ -6,8 +6,7 @@ Whether an ask may run is decided in ``service``; who may look at one, by the do
 import asyncio
 import logging
 import time
-from collections import Counter
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -15,8 +14,17 @@ from typing import Any, Final
 from session_runtime.ask.emitter import Emit, new_ask_id
 from session_runtime.ask.event_log import EventLog, chars_of_messages
 from session_runtime.ask.places import user_of
+from session_runtime.ask.shelf import MOST_GONE, Ended, Gone, GoneAsks, Shelf
 from session_runtime.errors import BusyError, RequestError
-from session_runtime.types import AskEvent, AskFinished, AskRequest, AskResult, ErrorInfo
+from session_runtime.types import (
+    AskEvent,
+    AskFinished,
+    AskRequest,
+    AskResult,
+    AskStarted,
+    ConfirmationRequired,
+    ErrorInfo,
+)
 
 MOST_ENDED: Final = 1_024
 MOST_CHARS: Final = 64 * 1024 * 1024
@@ -34,11 +42,13 @@ AskFunction = Callable[[AskRequest, Emit, str], Coroutine[Any, Any, AskResult]]
 class Bounds:
     """How many ended asks are kept, how much of them in characters, and for how many seconds.
 
-    ``asked_chars`` is how long the requests of those that have not ended may be together.
+    ``gone`` is how many are remembered whose results made room, ``asked_chars`` how long the requests of
+    those that have not ended may be together.
     """
 
     ended: int = MOST_ENDED
     chars: int = MOST_CHARS
+    gone: int = MOST_GONE
     asked_chars: int = MOST_ASKED_CHARS
     keep_s: float = KEEP_S
 
@@ -54,6 +64,8 @@ class KeptAsk:
         self.digest: Final = digest
         self.log: Final = EventLog()
         self.started: Final = time.time()
+        self.has_begun = False
+        self.tokens: set[str] = set()
         self.ended: float | None = None
         self.kept_until: float | None = None
         self._request: AskRequest | None = request
@@ -75,7 +87,12 @@ class KeptAsk:
         if asked is None:
             return self.log.chars
         texts = len(asked.text or "") + len(asked.instructions or "")
+        texts += asked.call.chars if asked.call is not None else 0
         return self.log.chars + texts + chars_of_messages((*asked.history, *asked.messages))
+
+    def is_about_to_ask(self, tokens: Iterable[str]) -> bool:
+        """Whether it has given out all these tokens, and is about to end for that."""
+        return self.result is None and self.tokens.issuperset(tokens)
 
     async def finished(self) -> AskResult:
         """Wait for its end; to cancel the wait does not disturb the ask."""
@@ -95,8 +112,9 @@ class KeptAsks:
     """Kept asks of one process, in its memory only: a restart forgets them; the event loop's alone.
 
     One that runs is kept however long that takes; how many may run is the ask service's bound. One that
-    has ended is kept within ``bounds``: where there are too many, the oldest of the principal that has
-    the most goes first. ``clock`` decides when the time of an ended one is up.
+    has ended is kept within ``bounds``; who makes room is decided by ``shelf``. Of one that did, it is
+    remembered for the rest of its time that it ran: its key does not run it again. ``clock`` decides when
+    the time of an ended one is up.
     """
 
     def __init__(
@@ -110,8 +128,8 @@ class KeptAsks:
         self._clock = clock
         self._asks: dict[str, KeptAsk] = {}
         self._by_key: dict[tuple[str, str], KeptAsk] = {}
-        self._ended: dict[str, tuple[float, int]] = {}  # expiry and size, the oldest first
-        self._chars = 0
+        self._shelf = Shelf()
+        self._gone = GoneAsks(self._bounds.gone)
         self._asked: dict[str, int] = {}  # the sizes of requests that have not ended
         self._tasks: dict[str, asyncio.Task[AskResult]] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
@@ -122,27 +140,35 @@ class KeptAsks:
     @property
     def chars(self) -> int:
         """How much of ended asks is kept, in characters."""
-        return self._chars
+        return self._shelf.chars
 
     def find(self, ask_id: str) -> KeptAsk | None:
         """The ask of that id, None if it is not kept (any more)."""
         self._forget_old()
         return self._asks.get(ask_id)
 
+    def gone(self, ask_id: str) -> Gone | None:
+        """The ask of that id if it has ended and its result made room for others."""
+        return self._gone.find(ask_id, self._clock())
+
     def joined(self, principal: str, key: str, digest: bytes) -> KeptAsk | None:
         """The ask that the principal started with this key and the same content, None if there is none.
 
-        Raises RequestError (``request.key_reused``) if the content was another.
+        Raises RequestError: ``request.key_reused`` if the content was another, ``request.gone`` if the
+        result made room for others.
         """
         self._forget_old()
-        known = self._by_key.get((principal, key))
+        kept = self._by_key.get((principal, key))
+        known = kept or self._gone.of_key(principal, key, self._clock())
         if known is not None and known.digest != digest:
             raise RequestError(
                 f"the key {key[:100]!r} belongs to {known.ask_id}, which was asked something else:"
                 " send a new key with a new request, and the very same request with the same key",
                 code="request.key_reused",
             )
-        return known
+        if isinstance(known, Gone):
+            raise no_longer_kept(known)
+        return kept
 
     async def start(
         self, request: AskRequest, *, key: str | None = None, digest: bytes = b""
@@ -175,7 +201,7 @@ class KeptAsks:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks)
-        for ask_id in tuple(self._asks):
+        for ask_id in tuple(self._timers):
             self._forget(ask_id)
 
     def _check_room(self, chars: int) -> None:
@@ -189,8 +215,15 @@ class KeptAsks:
 
     def _emit(self, kept: KeptAsk, event: AskEvent) -> None:
         kept.log.emit(event)
-        if isinstance(event, AskFinished) and kept.ended is None:
-            self._end(kept, event.result)
+        match event:
+            case AskStarted():
+                kept.has_begun = True
+            case ConfirmationRequired():
+                kept.tokens.add(event.pending.token)
+            case AskFinished() if kept.ended is None:
+                self._end(kept, event.result)
+            case _:
+                pass
 
     def _is_done(self, kept: KeptAsk, task: asyncio.Task[AskResult]) -> None:
         """See to it that an ask whose task broke has ended too."""
@@ -208,44 +241,62 @@ class KeptAsks:
         keep_s = self._bounds.keep_s
         self._asked.pop(kept.ask_id, None)
         kept.end(keep_s)
-        family = _family(result)
-        if family in _BEFORE_IT_BEGAN:
-            self._free_key(kept)  # nothing ran: the same may be tried again
-        if family == "busy":
+        if _may_be_asked_again(kept, result):
+            self._free_key(kept)
+        if _family(result) == "busy":
             del self._asks[kept.ask_id]
             return
-        self._ended[kept.ask_id] = (self._clock() + keep_s, kept.chars)
-        self._chars += kept.chars
+        self._shelf.put(
+            kept.ask_id, Ended(kept.principal, kept.chars, expires=self._clock() + keep_s)
+        )
         loop = asyncio.get_running_loop()
         self._timers[kept.ask_id] = loop.call_later(keep_s, self._forget, kept.ask_id)
-        while len(self._ended) > self._bounds.ended or self._chars > self._bounds.chars:
-            self._forget(self._first_to_go())
+        bounds = self._bounds
+        while (first := self._shelf.first_to_go(bounds.ended, bounds.chars)) is not None:
+            self._make_room(self._asks[first])
 
-    def _first_to_go(self) -> str:
-        owners = Counter(self._asks[ask_id].principal for ask_id in self._ended)
-        [(most, _)] = owners.most_common(1)
-        return next(ask_id for ask_id in self._ended if self._asks[ask_id].principal == most)
+    def _make_room(self, kept: KeptAsk) -> None:
+        """Keep no more of an ended ask than that it was asked, for the rest of its time."""
+        expires, ended = self._shelf.drop(kept.ask_id).expires, kept.ended or kept.started
+        key = kept.key if self._free_key(kept) else None
+        del self._asks[kept.ask_id]
+        dropped = self._gone.add(
+            Gone(kept.ask_id, kept.principal, key, kept.digest, ended, expires)
+        )
+        if dropped is not None:
+            self._timers.pop(dropped).cancel()
 
     def _forget_old(self) -> None:
         now = self._clock()
-        while self._ended:
-            ask_id, (expires, _) = next(iter(self._ended.items()))
-            if expires > now:
-                return
+        while (ask_id := self._shelf.expired(now)) is not None:
             self._forget(ask_id)
 
     def _forget(self, ask_id: str) -> None:
+        """Know nothing more of an ask that has ended."""
+        self._timers.pop(ask_id).cancel()
         kept = self._asks.pop(ask_id, None)
         if kept is None:
-            return
-        self._free_key(kept)
-        self._chars -= self._ended.pop(ask_id, (0.0, 0))[1]
-        if timer := self._timers.pop(ask_id, None):
-            timer.cancel()
+            self._gone.drop(ask_id)
+        else:
+            self._shelf.drop(ask_id)
+            self._free_key(kept)
 
-    def _free_key(self, kept: KeptAsk) -> None:
-        if kept.key is not None and self._by_key.get((kept.principal, kept.key)) is kept:
-            del self._by_key[kept.principal, kept.key]
+    def _free_key(self, kept: KeptAsk) -> bool:
+        """Let the key of an ask be used anew; tells whether it stood for this ask until now."""
+        if kept.key is None or self._by_key.get((kept.principal, kept.key)) is not kept:
+            return False
+        del self._by_key[kept.principal, kept.key]
+        return True
+
+
+def no_longer_kept(gone: Gone) -> RequestError:
+    """Why an ask that ran is not answered by its result, and was not run again."""
+    when = time.strftime("%H:%M:%S UTC", time.gmtime(gone.ended))
+    return RequestError(
+        f"{gone.ask_id} ended at {when}, and its result is gone, as it had to make room for others;"
+        " nothing was run again. Ask anew, with another key, only if it may run twice",
+        code="request.gone",
+    )
 
 
 def follow_up(
@@ -265,6 +316,8 @@ def follow_up(
             f"a token is none of the {len(given)} that {kept.ask_id} gave out: see pending of its result",
             code="confirmation.invalid",
         )
+    if asked.call is not None:
+        return replace(asked, confirmations=confirmations, declined=declined)
     return replace(
         asked,
         text=text,
@@ -273,6 +326,11 @@ def follow_up(
         confirmations=confirmations,
         declined=declined,
     )
+
+
+def _may_be_asked_again(kept: KeptAsk, result: AskResult) -> bool:
+    """Whether nothing ran, as it was refused before it began or its time was up before its turn came."""
+    return _family(result) in _BEFORE_IT_BEGAN or (result.outcome == "limit" and not kept.has_begun)
 
 
 def _family(result: AskResult) -> str:

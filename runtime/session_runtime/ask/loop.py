@@ -6,12 +6,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from session_runtime.ask.calling import Candidate, DeadlineReached, ModelCall
+from session_runtime.ask.compaction import CHARS_PER_TOKEN, characters, compacted
 from session_runtime.ask.confirmed import carry_out
 from session_runtime.ask.exposure import Exposure, Turn
 from session_runtime.ask.scope import AskScope
 from session_runtime.ask.transcript import Transcript
-from session_runtime.ask.turn import TurnRun, run_calls
-from session_runtime.models.base import NUDGE, ModelReply, ModelRequest, OnText
+from session_runtime.ask.turn import TurnRun, load_reading, run_calls
+from session_runtime.models.base import CUT_OFF, NUDGE, ModelReply, ModelRequest, OnText
 from session_runtime.registry.confirmations import Answered
 from session_runtime.trace.record import CallRecord, TurnRecord
 from session_runtime.types import (
@@ -20,14 +21,9 @@ from session_runtime.types import (
     Message,
     Outcome,
     PendingCall,
-    TextPart,
     TurnStarted,
     Usage,
 )
-
-CHARS_PER_TOKEN = 4
-IMAGE_CHARS = 4_000
-CUT_OFF = frozenset({"length", "content_filter", "incomplete"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +62,6 @@ class Progress:
     state: AskState = "starting"
     step: int = 0
     calls: int = 0
-    usage: Usage = field(default_factory=Usage)
     turns: list[TurnRecord] = field(default_factory=list)
     confirmed: tuple[CallRecord, ...] = ()
     confirmed_s: float = 0.0
@@ -82,7 +77,7 @@ class Loop:
         self._scope = scope
         self._exposure = exposure
         self._transcript = transcript
-        self._limits = scope.generation.settings.ask
+        self._limits = scope.limits
         self.progress = Progress()
 
     async def carry_out(self, answered: Sequence[Answered]) -> Ending | None:
@@ -114,6 +109,7 @@ class Loop:
         )
 
     async def _turn(self, step: int) -> Ending | None:
+        self._fit()
         opened = OpenTurn(step, self._exposure.next_turn())
         self.progress.step, self.progress.state = step, "model"
         try:
@@ -139,6 +135,20 @@ class Loop:
         self.progress.carry = reply.carry
         return reply
 
+    def _fit(self) -> None:
+        """Make the conversation fit the budget that it has; a service that chained turns gets it whole."""
+        most = self._limits.history_chars(self._exposure.profile.settings.context_window)
+        sent, results = self._transcript.sent, self._scope.results
+        if not most or sum(map(characters, sent)) <= most:
+            return
+        readable = self._exposure.reads_results
+        question_at = self._transcript.question_at
+        self._transcript.replace_sent(
+            compacted(sent, question_at, most, results, readable=readable)
+        )
+        self.progress.carry = None
+        load_reading(self._scope, self._exposure)
+
     def _candidates(self, turn: Turn) -> list[Candidate]:
         """The profile of this ask with what its last reply handed over, then those behind it."""
         exposure, sent = self._exposure, self._transcript.sent
@@ -160,7 +170,7 @@ class Loop:
     def _count(self, opened: OpenTurn, reply: ModelReply) -> None:
         usage = reply.usage or self._estimated(opened.turn, reply)
         opened.usage += usage
-        self.progress.usage += usage
+        self._scope.totals.usage += usage
 
     async def _run_calls(self, opened: OpenTurn, reply: ModelReply) -> TurnRun:
         started = _now()
@@ -201,7 +211,7 @@ class Loop:
 
     def _out_of_tokens(self) -> Ending | None:
         limit = self._limits.max_total_tokens
-        if limit and self.progress.usage.total_tokens >= limit:
+        if limit and self._scope.totals.usage.total_tokens >= limit:
             return self._limit("limit.tokens", f"the limit of {limit} tokens is reached")
         return None
 
@@ -210,7 +220,7 @@ class Loop:
 
     def _estimated(self, turn: Turn, reply: ModelReply) -> Usage:
         """Characters over four, tool schemas included, when the provider does not count."""
-        sent = sum(_characters(message) for message in self._transcript.sent)
+        sent = sum(map(characters, self._transcript.sent))
         written = len(reply.text) + sum(len(call.arguments) for call in reply.calls)
         return Usage(
             sent // CHARS_PER_TOKEN + turn.tokens,
@@ -232,20 +242,6 @@ class Loop:
             opened.finish_reason,
             opened.calls,
         )
-
-
-def _characters(message: Message) -> int:
-    """How much of the context a message takes, in characters; an image like a page of text."""
-    calls = sum(len(call.name) + len(call.arguments) for call in message.tool_calls)
-    match message.content:
-        case None:
-            return calls
-        case str() as text:
-            return calls + len(text)
-        case parts:
-            return calls + sum(
-                len(part.text) if isinstance(part, TextPart) else IMAGE_CHARS for part in parts
-            )
 
 
 def _now() -> float:

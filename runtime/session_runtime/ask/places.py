@@ -7,7 +7,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar
 
 from session_runtime.errors import BusyError
 from session_runtime.types import AskRequest, Identity, Principal
@@ -20,7 +20,7 @@ class Claim:
     """Who wants to run an ask: users share the places of their principal.
 
     ``conversation`` is None if the ask may run beside any other, ``own`` the most that its principal
-    may have at once, None for no bound of its own.
+    may have at once and ``of_user`` the most that its user may, None for no bound of their own.
     """
 
     ask_id: str
@@ -28,6 +28,12 @@ class Claim:
     user: str | None = None
     conversation: str | None = None
     own: int | None = None
+    of_user: int | None = None
+
+    @property
+    def whose(self) -> tuple[str, str | None]:
+        """The user together with the principal."""
+        return self.principal, self.user
 
     @property
     def talk(self) -> tuple[str, str | None, str | None]:
@@ -37,10 +43,11 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How many asks may run, and how many of one principal may wait for that."""
+    """How many asks may run, and how many may wait for that: of one principal, and in all."""
 
     running: int
     waiting: int
+    waiting_in_all: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +61,8 @@ class _Waiting:
 class Places:
     """Places of asks, on the event loop only.
 
-    An ask waits if its conversation is busy or its principal has as many asks as it may; where the
-    daemon itself is full it is refused. Places that become free go round the principals that wait, and
+    An ask waits if its conversation is busy or its principal or user has as many asks as it may; where
+    the daemon itself is full it is refused. Places that become free go round the principals that wait, and
     within each round its users, each of whom is served in order. ``bounds`` gives those in force.
     """
 
@@ -63,13 +70,15 @@ class Places:
         self._bounds = bounds
         self._running: dict[str, Claim] = {}
         self._of_principal: Counter[str] = Counter()
+        self._of_user: Counter[tuple[str, str | None]] = Counter()
         self._talking: set[tuple[str, str | None, str | None]] = set()
         self._waiting: dict[str, dict[str | None, dict[str, _Waiting]]] = {}
+        self._queued: Counter[str] = Counter()
 
     @property
-    def waiting(self) -> tuple[Claim, ...]:
-        """The claims that wait, of each user the oldest first."""
-        return tuple(each.claim for each in self._each())
+    def waiting(self) -> int:
+        """How many asks wait."""
+        return self._queued.total()
 
     async def enter(self, claim: Claim) -> bool:
         """Get a place, which ``leave`` gives back, or be dismissed; tells whether that took a wait.
@@ -83,6 +92,7 @@ class Places:
         waiting = _Waiting(claim, asyncio.get_running_loop().create_future())
         users = self._waiting.setdefault(claim.principal, {})
         users.setdefault(claim.user, {})[claim.ask_id] = waiting
+        self._queued[claim.principal] += 1
         try:
             await waiting.go_on
         except asyncio.CancelledError:
@@ -103,9 +113,8 @@ class Places:
         claim = self._running.pop(ask_id, None)
         if claim is None:
             return
-        self._of_principal[claim.principal] -= 1
-        if not self._of_principal[claim.principal]:
-            del self._of_principal[claim.principal]
+        _count_down(self._of_principal, claim.principal)
+        _count_down(self._of_user, claim.whose)
         self._talking.discard(claim.talk)
         self._let_in()
 
@@ -125,11 +134,14 @@ class Places:
     def _is_free(self, claim: Claim) -> bool:
         if claim.conversation is not None and claim.talk in self._talking:
             return False
+        if claim.of_user is not None and self._of_user[claim.whose] >= claim.of_user:
+            return False
         return claim.own is None or self._of_principal[claim.principal] < claim.own
 
     def _take(self, claim: Claim) -> None:
         self._running[claim.ask_id] = claim
         self._of_principal[claim.principal] += 1
+        self._of_user[claim.whose] += 1
         if claim.conversation is not None:
             self._talking.add(claim.talk)
 
@@ -142,14 +154,22 @@ class Places:
             )
 
     def _check_queue(self, claim: Claim) -> None:
-        """Keep room for others: a user may let as many asks wait as there are places left to wait in."""
-        users = self._waiting.get(claim.principal, {})
-        most, own = self._bounds().waiting, len(users.get(claim.user, ()))
-        left = most - sum(len(asks) for asks in users.values())
-        if own >= left:
+        """Keep room for others: one may let as many asks wait as there are places left to wait in.
+
+        A principal does so among all of them, and a user among those of its principal.
+        """
+        bounds, queued = self._bounds(), self._queued[claim.principal]
+        if queued >= bounds.waiting_in_all - self.waiting:
             raise BusyError(
-                f"{most - left} asks of {claim.principal!r} wait for their turn, {own} of them of this"
-                f" user; {most} may in all (runtime.max_waiting_asks)",
+                f"{self.waiting} asks wait for their turn, {queued} of them of {claim.principal!r};"
+                f" {bounds.waiting_in_all} may in all (runtime.max_waiting_asks_in_all)",
+                code="busy.waiting",
+            )
+        own = len(self._waiting.get(claim.principal, {}).get(claim.user, ()))
+        if own >= bounds.waiting - queued:
+            raise BusyError(
+                f"{queued} asks of {claim.principal!r} wait for their turn, {own} of them of this"
+                f" user; {bounds.waiting} may in all (runtime.max_waiting_asks)",
                 code="busy.queue",
             )
 
@@ -182,22 +202,40 @@ class Places:
     def _drop(self, claim: Claim) -> None:
         users = self._waiting.get(claim.principal, {})
         asks = users.get(claim.user, {})
-        asks.pop(claim.ask_id, None)
+        if asks.pop(claim.ask_id, None) is not None:
+            _count_down(self._queued, claim.principal)
         if not asks:
             users.pop(claim.user, None)
         if not users:
             self._waiting.pop(claim.principal, None)
 
 
+T = TypeVar("T")
+
+
+def _count_down(counter: Counter[T], which: T) -> None:
+    """Count one less, and keep nothing of who has none."""
+    counter[which] -= 1
+    if not counter[which]:
+        del counter[which]
+
+
 Serial = Literal["queue", "cancel_previous", "parallel"]
 
 
-def claim_of(ask_id: str, request: AskRequest, mode: Serial, own: int | None) -> Claim:
+def claim_of(
+    ask_id: str, request: AskRequest, mode: Serial, own: int | None, of_user: int | None
+) -> Claim:
     """What a request claims; one with values of wrong types ends by itself as soon as it runs."""
-    principal = request.principal if isinstance(request.principal, Principal) else _NOBODY
+    principal = principal_of(request)
     talk = None if mode == "parallel" else _text(request.conversation)
     most = own if principal.max_concurrent_asks is None else principal.max_concurrent_asks
-    return Claim(ask_id, principal.name, user_of(request), talk, most)
+    return Claim(ask_id, principal.name, user_of(request), talk, most, of_user)
+
+
+def principal_of(request: AskRequest) -> Principal:
+    """Who asks; nobody in particular if that is no principal."""
+    return request.principal if isinstance(request.principal, Principal) else _NOBODY
 
 
 def user_of(request: AskRequest) -> str | None:

@@ -13,7 +13,9 @@ CHARS_PER_TOKEN = 4
 def build_record(run: AskRun, result: AskResult, duration_s: float) -> AskRecord:
     """Everything about one ask that an operator may want to know later; ``duration_s`` is all of it."""
     turns = tuple(run.progress.turns)
+    invoked = run.invoked
     before_s = run.prefetch_s + run.progress.confirmed_s
+    before_s += invoked.called.duration_s if invoked is not None else 0.0
     elsewhere_s = before_s + sum(turn.model_s + turn.tools_s for turn in turns)
     search = _tool_search(run)
     directories = search.directory_tokens * len(turns)
@@ -35,7 +37,9 @@ def build_record(run: AskRun, result: AskResult, duration_s: float) -> AskRecord
         duration_s=duration_s,
         daemon_s=max(0.0, duration_s - elsewhere_s),
         tokens_full_list=(run.exposure.full_list_tokens if run.exposure else 0) * len(turns),
+        agents=tuple(run.totals.agents),
         tokens_exposed=sum(turn.exposed_tokens for turn in turns) + directories,
+        invoked=invoked.record if invoked is not None else None,
     )
 
 

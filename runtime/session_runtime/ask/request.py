@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, get_args
 
+from session_runtime.direct import DirectCall
 from session_runtime.errors import RequestError
 from session_runtime.types import (
     AskRequest,
@@ -26,8 +27,14 @@ def check_request(request: AskRequest) -> None:
         if not _is_tokens(getattr(request, name)):  # what it is may be a secret
             raise RequestError(f"{name} is no list of strings: give the tokens of pending calls")
     _check("metadata", request.metadata, lambda value: isinstance(value, Mapping), "a mapping")
-    if (request.text is None) == (not request.messages):
-        raise RequestError("give either text or messages, and exactly one of them")
+    if [request.text is not None, bool(request.messages), request.call is not None].count(
+        True
+    ) != 1:
+        raise RequestError(
+            "give either text or messages, and exactly one of them; or call, for a tool"
+        )
+    if request.call is not None:
+        _check_call(request.call)
     for name in ("text", "instructions", "conversation", "model"):
         _check(name, getattr(request, name), _is_text_or_none, "a string")
     for name, messages in (("messages", request.messages), ("history", request.history)):
@@ -40,6 +47,12 @@ def check_request(request: AskRequest) -> None:
     _check(
         "principal", request.principal, lambda value: isinstance(value, Principal), "a Principal"
     )
+
+
+def _check_call(call: DirectCall) -> None:
+    _check("call", call, lambda value: isinstance(value, DirectCall), "a DirectCall")
+    _check("call.tool", call.tool, lambda value: isinstance(value, str), "the name of a tool")
+    _check("call.arguments", call.arguments, lambda v: isinstance(v, Mapping), "a mapping")
 
 
 def _check_message(name: str, message: object) -> None:

@@ -5,22 +5,27 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
+from session_runtime.ask.agents import with_agents
 from session_runtime.ask.emitter import Emitter
 from session_runtime.ask.exposure import Exposure, may_read_results, open_exposure
 from session_runtime.ask.guards import CallGuard
 from session_runtime.ask.history import repair_history
+from session_runtime.ask.invoking import Invoked, chosen, invoke
 from session_runtime.ask.kept import KeptResults, Room, next_number
-from session_runtime.ask.loop import CUT_OFF, Ending, Loop, Progress
+from session_runtime.ask.loop import Ending, Loop, Progress
 from session_runtime.ask.notices import prefetch_notices
 from session_runtime.ask.prefetch import Prefetched, run_prefetch
 from session_runtime.ask.prompt import opening_messages, prefetch_message, question_messages
 from session_runtime.ask.request import check_request
-from session_runtime.ask.scope import AskScope
+from session_runtime.ask.scope import AskScope, LoopLimits, Totals
 from session_runtime.ask.transcript import Transcript
 from session_runtime.ask.turn import load_reading
+from session_runtime.config.runtime import AskSettings
+from session_runtime.direct import DirectCall
 from session_runtime.errors import RequestError
 from session_runtime.generation import Generation, Profile
 from session_runtime.generation.unavailable import unavailable_to
+from session_runtime.models.base import CUT_OFF
 from session_runtime.registry.confirmations import Answered, Asker, Confirmations
 from session_runtime.registry.invoke.consent import AskConsent
 from session_runtime.registry.policy import acting_for
@@ -36,6 +41,7 @@ from session_runtime.types import (
     Identity,
     Notice,
     PrefetchFinished,
+    ToolsLoaded,
 )
 
 
@@ -64,13 +70,16 @@ class AskRun:
         self._room = room
         self._confirmations = confirmations
         self._answered: tuple[Answered, ...] = ()
+        self.totals = Totals()
+        self.invoked: Invoked | None = None
+        self._direct = Progress()
         self._loop: Loop | None = None
         self._transcript: Transcript | None = None
 
     @property
     def progress(self) -> Progress:
-        """What the loop has done so far; empty before the first turn."""
-        return self._loop.progress if self._loop is not None else Progress()
+        """What the loop, or the one call that stands instead, has done so far; empty before."""
+        return self._loop.progress if self._loop is not None else self._direct
 
     @property
     def model(self) -> str:
@@ -85,12 +94,31 @@ class AskRun:
         """
         check_request(self.request)
         identity = acting_for(self.request.principal, self.request.identity)
+        if self.request.call is not None:
+            return await self._invoke(self.request.call, identity)
         profile = choose_profile(self.generation, self.request.model)
         self.profile = profile
-        request, asker = self.request, self._asker()
-        self._answered = self._confirmations.claim(asker, request.confirmations, request.declined)
+        self._claim()
         with closing(self._open_results()) as results:
             return await self._answer(profile, self._scope(identity, results))
+
+    def _claim(self) -> None:
+        request = self.request
+        self._answered = self._confirmations.claim(
+            self._asker(), request.confirmations, request.declined
+        )
+
+    async def _invoke(self, wanted: DirectCall, identity: Identity) -> Ending:
+        """Call one tool instead of asking a model (NET-1f)."""
+        spec = chosen(self.generation, self.request.principal, identity, wanted)
+        self._claim()
+        self._direct = Progress(state="tools", calls=1)
+        with closing(self._open_results()) as results:
+            scope = self._scope(identity, results)
+            self.invoked = await invoke(scope, spec, wanted, self._answered)
+        if self.invoked.pending:
+            return Ending("needs_confirmation", "", self.invoked.error, self.invoked.pending)
+        return Ending("failed" if self.invoked.error else "answered", "", self.invoked.error)
 
     async def _answer(self, profile: Profile, scope: AskScope) -> Ending:
         self._emitter.send(AskStarted(generation=self.generation.number, model=profile.name))
@@ -101,6 +129,7 @@ class AskRun:
         down = unavailable_to(self.generation, *who, mask) if explains else ()
         exposure = open_exposure(self.generation, profile, mask, self.prefetched.names, down)
         self.exposure = exposure
+        self._load_again()
         load_reading(scope, exposure)
         self._transcript = self._open_transcript(exposure)
         self._loop = Loop(scope, exposure, self._transcript)
@@ -115,13 +144,14 @@ class AskRun:
             text=ending.text,
             messages=self._emitter.messages,
             new_messages=self._transcript.kept if self._transcript is not None else (),
-            usage=progress.usage,
+            usage=self.totals.usage,
             steps=len(progress.turns),
             loaded_tools=self.exposure.loaded if self.exposure is not None else (),
             generation=self.generation.number,
             error=ending.error,
             pending=ending.pending,
             cut_off=_cut_off(progress.turns),
+            called=self.invoked.called if self.invoked is not None else None,
         )
 
     def _asker(self) -> Asker:
@@ -143,7 +173,7 @@ class AskRun:
         settings, principal = self.generation.settings, self.request.principal
         owner = Owner(principal.name, self.request.identity.user)
         limit_s = min(settings.runtime.ask_timeout_s, self.request.deadline_s or float("inf"))
-        return AskScope(
+        scope = AskScope(
             ask_id=self.ask_id,
             generation=self.generation,
             identity=identity,
@@ -157,6 +187,7 @@ class AskRun:
                 settings.access.confirm_ttl_s,
                 self._answered,
             ),
+            limits=_limits(settings.ask),
             notices=settings.notices.mode,
             silent=self.request.silent,
             keep_arguments=settings.trace.content,
@@ -166,7 +197,14 @@ class AskRun:
             principal=principal,
             conversation=self.request.conversation,
             metadata=self.request.metadata,
+            totals=self.totals,
         )
+        return with_agents(scope, self._profile_in_use)
+
+    def _profile_in_use(self) -> Profile:
+        """The profile that answers now; where none does, the one that an ask would begin with."""
+        profile = self.profile if self.exposure is None else self.exposure.profile
+        return profile or choose_profile(self.generation, self.request.model)
 
     async def _prefetch(self, scope: AskScope, mask: int, profile: Profile) -> None:
         settings = self.generation.settings
@@ -185,6 +223,17 @@ class AskRun:
             PrefetchFinished(ok=self.prefetched.names, failed=self.prefetched.failed)
         )
 
+    def _load_again(self) -> None:
+        """Load the tools that the last turns of the conversation called, as if they had been searched for."""
+        turns = self.generation.settings.skills.tool_search_sticky_turns
+        session = self.exposure.session if self.exposure is not None else None
+        if not turns or session is None:
+            return
+        called = [message for message in self.request.history if message.tool_calls][-turns:]
+        names = dict.fromkeys(call.name for message in called for call in message.tool_calls)
+        if loaded := tuple(name for name in names if session.load(name)):
+            self._emitter.send(ToolsLoaded(names=loaded))
+
     def _open_transcript(self, exposure: Exposure) -> Transcript:
         directory = exposure.session.directory if exposure.session is not None else None
         opening = opening_messages(
@@ -195,6 +244,17 @@ class AskRun:
         )
         history, question = repair_history(self.request.history, question_messages(self.request))
         return Transcript((*opening, *history), question)
+
+
+def _limits(settings: AskSettings) -> LoopLimits:
+    return LoopLimits(
+        settings.max_steps,
+        settings.max_tool_calls,
+        settings.max_total_tokens,
+        settings.require_end,
+        settings.missing_tool_call_retries,
+        settings.history_budget_tokens,
+    )
 
 
 def choose_profile(generation: Generation, name: str | None) -> Profile:

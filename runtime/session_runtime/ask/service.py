@@ -3,19 +3,30 @@
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from session_runtime.ask.admission import Admission, Who
 from session_runtime.ask.emitter import Emit, Emitter, discard, new_ask_id
 from session_runtime.ask.kept import Room
 from session_runtime.ask.loop import Ending, Progress
-from session_runtime.ask.places import Bounds, Claim, Places, claim_of, deadline_of, user_of
+from session_runtime.ask.places import (
+    Bounds,
+    Claim,
+    Places,
+    claim_of,
+    deadline_of,
+    principal_of,
+    user_of,
+)
 from session_runtime.ask.record import build_record
 from session_runtime.ask.run import AskRun, failure
 from session_runtime.config.settings import Settings
 from session_runtime.errors import BusyError, SessionRuntimeError, TransientError
 from session_runtime.generation import Generation, Generations
+from session_runtime.limits import Limits
 from session_runtime.registry.confirmations import Confirmations
 from session_runtime.trace.record import AskRecord
 from session_runtime.types import (
@@ -28,6 +39,15 @@ from session_runtime.types import (
 )
 
 ALL: Final = "all"
+REFUSALS: Final = (
+    "busy.budget",
+    "busy.capacity",
+    "busy.draining",
+    "busy.queue",
+    "busy.rate",
+    "busy.waiting",
+)
+"""Why an ask may be refused before it began."""
 BY_OPERATOR: Final = "cancelled.operator"
 REPLACED: Final = "cancelled.replaced"
 GONE: Final = ErrorInfo("cancelled.caller", "the caller went away")
@@ -57,7 +77,8 @@ class AskService:
     """Runs asks against the current generation until ``drain``; ``cancel`` ends what runs.
 
     ``keep_record`` receives one trace record per ask that ran; it must not block. All asks keep their
-    long results in the same room, and what waits for consent in the same ``confirmations``.
+    long results in the same room, and what waits for consent in the same ``confirmations``. Rates and
+    budgets go by ``clock``, in seconds.
     """
 
     def __init__(
@@ -66,6 +87,7 @@ class AskService:
         keep_record: Callable[[AskRecord], None],
         resources: Mapping[str, Any],
         confirmations: Confirmations | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._generations = generations
         self._resources = resources
@@ -73,6 +95,8 @@ class AskService:
         self._confirmations = Confirmations() if confirmations is None else confirmations
         self._keep_record = keep_record
         self._places = Places(self._bounds)
+        self._admission = Admission(clock)
+        self._refused: Counter[str] = Counter()
         self._open: dict[str, _Open] = {}
         self._draining = False
         self._idle = asyncio.Event()
@@ -86,6 +110,21 @@ class AskService:
     def running(self) -> int:
         """How many asks run; those that wait for their turn are not counted."""
         return sum(each.run is not None for each in self._open.values())
+
+    @property
+    def waiting(self) -> int:
+        """How many asks wait for their turn."""
+        return self._places.waiting
+
+    @property
+    def known_users(self) -> int:
+        """Of how many users it is remembered what they used of their limits."""
+        return self._admission.users
+
+    @property
+    def refused(self) -> Mapping[str, int]:
+        """How many asks were refused before they began, by each of ``REFUSALS``."""
+        return {code: self._refused[code] for code in REFUSALS}
 
     @property
     def draining(self) -> bool:
@@ -158,19 +197,24 @@ class AskService:
 
     def _bounds(self) -> Bounds:
         settings = self._settings.runtime
-        return Bounds(settings.max_concurrent_asks, settings.max_waiting_asks)
+        return Bounds(
+            settings.max_concurrent_asks,
+            settings.max_waiting_asks,
+            settings.max_waiting_asks_in_all,
+        )
+
+    def _limits(self, request: AskRequest) -> Limits:
+        return principal_of(request).limits.over(self._settings.limits.limits)
 
     async def _get_place(self, ask: _Open) -> Ending | None:
         """Wait until the ask may run; gives how it ended if it may not."""
-        if self._draining:
-            stopping = "the daemon is stopping: ask another replica"
-            return _busy(BusyError(stopping, code="busy.draining"))
         limit_s = min(self._settings.runtime.ask_timeout_s, deadline_of(ask.request))
         try:
             async with asyncio.timeout(limit_s):
-                waited = await self._places.enter(self._claim(ask))
+                waited = await self._places.enter(self._admit(ask))
         except BusyError as error:
-            return _busy(error)
+            self._refused[error.code] += 1
+            return failure(error, error.code, retryable=True, wait_s=error.retry_after_s)
         except TimeoutError:
             over = "the time for this request was up before its turn came"
             return Ending("limit", "", ErrorInfo("limit.deadline", over))
@@ -181,16 +225,20 @@ class AskService:
             ask.request = replace(ask.request, deadline_s=max(left_s, _LEAST_S))
         return None
 
-    def _claim(self, ask: _Open) -> Claim:
+    def _admit(self, ask: _Open) -> Claim:
         """What the ask claims; where it replaces others of its conversation, those are cancelled.
 
-        Raises BusyError, with nothing cancelled, if there is no room for it to wait.
+        Raises BusyError, with nothing counted and nothing cancelled, if it may not even wait.
         """
-        mode = self._settings.ask.conversations
+        if self._draining:
+            raise BusyError("the daemon is stopping: ask another replica", code="busy.draining")
+        request, mode = ask.request, self._settings.ask.conversations
+        limits = self._limits(request)
         own = self._settings.runtime.max_concurrent_asks_per_principal
-        claim = claim_of(ask.ask_id, ask.request, mode, own)
+        claim = claim_of(ask.ask_id, request, mode, own, limits.user_max_concurrent_asks)
+        self._places.check(claim)
+        self._admission.enter(Who(*claim.whose), limits)
         if mode == "cancel_previous" and claim.conversation is not None:
-            self._places.check(claim)
             for earlier in self._places.of_talk(claim):
                 self.cancel(earlier, "a newer ask of its conversation took its place", REPLACED)
         return claim
@@ -215,6 +263,8 @@ class AskService:
             self._close(ask.ask_id)
             duration_s = asyncio.get_running_loop().time() - started
             result = _finish(emitter, run.result(ending))
+            who = Who(principal_of(ask.request).name, user_of(ask.request))
+            self._admission.charge(who, self._limits(ask.request), result.usage.total_tokens)
             self._keep_record(build_record(run, result, duration_s))
             _log_failure(result)
         return result
@@ -280,10 +330,6 @@ def _log_failure(result: AskResult) -> None:
 def _finish(emitter: Emitter, result: AskResult) -> AskResult:
     emitter.finish(AskFinished(result=result))
     return result
-
-
-def _busy(error: BusyError) -> Ending:
-    return failure(error, error.code, retryable=True, wait_s=error.retry_after_s)
 
 
 def _unbreakable(emit: Emit) -> Emit:

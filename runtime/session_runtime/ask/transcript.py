@@ -1,4 +1,4 @@
-"""The messages of one ask as they grow; nothing that was sent is ever changed or moved."""
+"""The messages of one ask as they grow; what was sent changes only where there is no room for it."""
 
 from collections.abc import Iterable, Sequence
 
@@ -9,12 +9,14 @@ class Transcript:
     """What the model has been shown, and the part of it that the caller keeps as history.
 
     ``opening`` (prompt, directory, prefetch, earlier history) is only sent; ``question`` and all
-    turns are also returned as ``new_messages`` (ASK-1). A nudge is sent but never kept.
+    turns are also returned as ``new_messages`` (ASK-1). A nudge is sent but never kept. ``question_at`` is
+    where the question begins.
     """
 
     def __init__(self, opening: Iterable[Message], question: Iterable[Message]) -> None:
         self._kept = list(question)
         self._sent = [*opening, *self._kept]
+        self.question_at = len(self._sent) - len(self._kept)
 
     @property
     def sent(self) -> tuple[Message, ...]:
@@ -31,6 +33,12 @@ class Transcript:
         turn = [reply, *(result_message(result) for result in results)]
         self._sent += turn
         self._kept += turn
+
+    def replace_sent(self, messages: Iterable[Message]) -> None:
+        """Send this from now on; what the caller keeps stays whole."""
+        kept = len(self._sent) - self.question_at
+        self._sent = list(messages)
+        self.question_at = len(self._sent) - kept
 
     def add_nudge(self, reply: Message, nudge: str) -> None:
         """Append prose that was not accepted and why; neither is kept as history."""

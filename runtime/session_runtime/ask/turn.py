@@ -38,6 +38,7 @@ NAMES_IN_REFUSAL = 12
 MAX_COMPARED = 200
 MAX_CALLS = 128
 READ_AT_ONCE_CHARS = 16_384
+WRITTEN_AS_TEXT = "written as text"
 _log = logging.getLogger(__name__)
 
 
@@ -125,7 +126,7 @@ async def run_prepared(
             for item, call in zip(prepared, calls, strict=True)
         ),
         results,
-        tuple(_record(scope, item, result) for item, result in zip(prepared, results, strict=True)),
+        tuple(map(partial(_record, scope), calls, prepared, results)),
         pending,
         ended=any(item.spec.name == END for item in ready) and results[0].status == "ok",
         all_refused=not ready,
@@ -139,7 +140,9 @@ def load_reading(scope: AskScope, exposure: Exposure) -> None:
 
 
 def _announce(scope: AskScope, ready: Sequence[Ready]) -> None:
-    for line in call_notices(scope.notices, scope.silent, [item.spec for item in ready]):
+    called = [item.spec for item in ready]
+    in_agent = bool(scope.agents)
+    for line in call_notices(scope.notices, scope.silent, called, in_agent=in_agent):
         scope.emitter.send(NoticeEvent(text=line))
     for item in ready:
         scope.emitter.send(
@@ -331,6 +334,7 @@ async def _run(scope: AskScope, item: Ready, place: Place | None) -> ToolResult:
         scope.principal,
         scope.consent.of(item.call),
     )
+    result = replace(result, call_id=item.call.id)  # which a sub-agent's loop knows it by
     _report_finished(scope, result)
     return result
 
@@ -346,13 +350,16 @@ def _report_finished(scope: AskScope, result: ToolResult) -> None:
     )
 
 
-def _record(scope: AskScope, item: Ready | ToolResult, result: ToolResult) -> CallRecord:
+def _record(
+    scope: AskScope, call: ToolCall, item: Ready | ToolResult, result: ToolResult
+) -> CallRecord:
+    written = (WRITTEN_AS_TEXT,) if call.recovered else ()
     if isinstance(item, ToolResult):
-        return record_call(result, None)
+        return record_call(result, None, repairs=written)
     return record_call(
         result,
         item.arguments if scope.keep_arguments else None,
-        repairs=item.repairs,
+        repairs=(*written, *item.repairs),
         search=_search_record(item, result) if item.spec.origin == "virtual" else None,
     )
 

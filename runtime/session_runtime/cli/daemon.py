@@ -11,17 +11,19 @@ from session_runtime.cli.options import Files, file_options
 from session_runtime.cli.reading import reader_of
 from session_runtime.client.control import ControlClient
 
+state_dir_option = click.option(
+    "--state-dir",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path),
+    help="The folder where the daemon keeps its state, instead of what the configuration says.",
+)
+
 
 def daemon_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that name a daemon, which the command gets as its argument ``daemon``."""
 
     @file_options
-    @click.option(
-        "--state-dir",
-        metavar="FOLDER",
-        type=click.Path(path_type=Path),
-        help="The folder where the daemon keeps its state, instead of what the configuration says.",
-    )
+    @state_dir_option
     @functools.wraps(function)
     def with_daemon(files: Files, state_dir: Path | None, **others: Any) -> Any:
         return function(daemon=daemon_of(files, state_dir), **others)

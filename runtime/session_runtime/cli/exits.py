@@ -18,7 +18,7 @@ BROKEN_PIPE: Final = 141
 TABLE: Final = """\b
 Exit codes:
   0    done; of ask: answered or ended
-  1    failed
+  1    failed; of status --fleet --check: there is something to warn of
   2    ask: a limit ended it
   3    ask: a person has to confirm a call
   64   the command or the request is wrong
@@ -53,7 +53,7 @@ def of_error(error: SessionRuntimeError) -> int:
             return CONFIG
         case RequestError():
             return USAGE
-        case SessionRuntimeError(code="daemon.not_running" | "mcp.down"):
+        case SessionRuntimeError(code="daemon.not_running" | "mcp.down" | "fleet.broker"):
             return UNAVAILABLE
         case _:
             return FAILED

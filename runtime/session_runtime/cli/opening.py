@@ -53,6 +53,8 @@ async def checked(snapshot: ConfigSnapshot) -> Checked:
 
 def _unimportable(generation: Generation) -> Iterator[str]:
     for name, handler in generation.handlers.handlers.items():
+        if handler.tool.form is not None:
+            continue  # a sub-agent is text
         place = handler.tool.spec.native_name
         for fault in code_faults(handler.tool.code):
             yield f"tool {name!r}: its code in {place} cannot be imported: {fault}"

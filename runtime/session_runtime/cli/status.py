@@ -2,30 +2,57 @@
 
 import time
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import click
 
 from session_runtime.cli import exits
 from session_runtime.cli.config_live import details_of, head_of
-from session_runtime.cli.daemon import daemon_options
-from session_runtime.cli.options import json_option
+from session_runtime.cli.daemon import daemon_of, state_dir_option
+from session_runtime.cli.fleet import FleetOptions, show_fleet
+from session_runtime.cli.options import Files, file_options, json_option
 from session_runtime.cli.screen import print_json
-from session_runtime.client.control import ControlClient
 from session_runtime.wire import printable
 
 
 @click.command(name="status", epilog=exits.TABLE)
-@daemon_options
+@file_options
+@state_dir_option
+@click.option("--fleet", is_flag=True, help="Show all replicas instead, and how they differ.")
+@click.option(
+    "--url",
+    "urls",
+    metavar="URL",
+    multiple=True,
+    help="Address of a replica to ask, instead of fleet.urls; may be repeated.",
+)
+@click.option("--check", is_flag=True, help="End with 1 if there is anything to warn of.")
+@click.option(
+    "--stopped-ok",
+    "stopped_are_fine",
+    is_flag=True,
+    help="Do not warn of replicas that were stopped, as a rollout leaves some.",
+)
 @json_option
-def command(daemon: ControlClient, as_json: bool) -> None:
-    """Show how the daemon is: what is in force, what runs, and what an operator should know."""
-    status = daemon.request("GET", "/v1/status")
+def command(
+    files: Files, state_dir: Path | None, fleet: bool, as_json: bool, **options: Any
+) -> int:
+    """Show how the daemon is: what is in force, what runs, and what an operator should know.
+
+    With --fleet: how all replicas are, as they tell the MQTT broker, or answer at addresses of their own.
+    """
+    if fleet:
+        return show_fleet(files, FleetOptions(**options), as_json=as_json)
+    if any(options.values()):
+        raise click.UsageError("--url, --check and --stopped-ok are for --fleet.")
+    status = daemon_of(files, state_dir).request("GET", "/v1/status")
     if as_json:
         print_json(status)
-        return
+        return exits.OK
     for line in (*_state(status), *_configuration(status), *_to_know(status)):
         click.echo(printable(line))
+    return exits.OK
 
 
 def _state(status: Mapping[str, Any]) -> Iterator[str]:
@@ -116,8 +143,24 @@ def mqtt_line(mqtt: Mapping[str, Any] | None) -> Iterator[str]:
     yield f"mqtt: {up} as {mqtt['replica']}, {mqtt['in_hand']} in hand, {answered} answered"
 
 
+def callback_lines(callbacks: Mapping[str, Any]) -> Iterator[str]:
+    """Results for callbacks, as ``/v1/status`` tells of them; nothing if there were none."""
+    if any(callbacks[name] for name in ("waiting", "delivered", "failed", "dropped")):
+        yield (
+            f"callbacks: {callbacks['waiting']} waiting, {callbacks['delivered']} delivered,"
+            f" {callbacks['failed']} failed"
+        )
+    for each in callbacks["failures"]:
+        ago_s = max(0.0, time.time() - each["at"])
+        yield (
+            f"warning: the callback {each['callback']} did not take the result of {each['ask_id']}"
+            f" {ago_s:.0f} s ago: {each['reason']}"
+        )
+
+
 def _to_know(status: Mapping[str, Any]) -> Iterator[str]:
     yield from mqtt_line(status["mqtt"])
+    yield from callback_lines(status["callbacks"])
     yield from _audit(status["audit"])
     for each in status["approvals"]["waiting"]:
         yield f"waits for an approval: {each['name']} in the form {each['digest']}"

@@ -1,6 +1,7 @@
-"""Asks daemons behind an MQTT broker; a request is sent again, under the same name, until it is answered.
+"""Asks daemons behind an MQTT broker; a request is sent again, under the same name, where that is needed.
 
-For backends; needs the extra session-runtime[mqtt]. What both ends agree on stands in ``wire/mqtt``.
+Once a replica has begun it, it goes again to that one only, until that one is gone. For backends; needs the
+extra session-runtime[mqtt]. What both ends agree on stands in ``wire/mqtt``.
 """
 
 import asyncio
@@ -9,12 +10,12 @@ import math
 import random
 import secrets
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Final
 
+from session_runtime.client.mqtt_acks import NotTakenError
 from session_runtime.client.mqtt_line import (
     Broker,
     BrokerConnect,
@@ -24,44 +25,48 @@ from session_runtime.client.mqtt_line import (
     Received,
     Sent,
 )
+from session_runtime.client.mqtt_pending import Fault, LastWord, OnEvent, Pending
 from session_runtime.errors import PermanentError, RequestError, TransientError
 from session_runtime.wire import parse_json, to_bytes
 from session_runtime.wire.mqtt import (
     ATTEMPT,
-    ERROR,
     EVENTS,
     EXPIRES,
-    KEPT,
     PRINCIPAL,
-    REPLICA,
-    RESULT,
     SIGNATURE,
     STARTED,
-    TYPE,
     Envelope,
     ask_topic,
+    replica_topic,
     reply_root,
     sign,
     status_topic,
 )
 
-SIGNED_S: Final = 240
+SIGNED_S: Final = 240.0
+SKEW_S: Final = 30.0
+"""How far the clocks of both ends may be apart."""
+
 SILENCE_S: Final = 60.0
-"""A request that nothing was heard of for so long is sent again."""
+"""A request that nothing was heard of for so long is sent again; replicas tell every 15 s that it goes on."""
 
 FIRST_WAIT_S: Final = 0.2
 LONGEST_WAIT_S: Final = 10.0
 
-OnEvent = Callable[[Mapping[str, Any]], None]
+_OFFLINE: Final = "offline"
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Signer:
-    """The principal that asks, and its signing secret (``[mqtt.signers]``)."""
+    """The principal that asks, and its signing secret (``[mqtt.signers]``).
+
+    ``valid_s`` is how long a signature holds at most, in seconds; less than ``mqtt.max_signed_s``.
+    """
 
     principal: str
     secret: str = field(repr=False)
+    valid_s: float = SIGNED_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,33 +94,6 @@ class MqttAnswer:
         return self.attempt > 1 and not self.kept
 
 
-@dataclass(slots=True)
-class _Pending:
-    """An ask that waits; ``changed`` is set with each message, and when it has to be sent again."""
-
-    on_event: OnEvent | None
-    final: Received | None = None
-    replica: str | None = None
-    again: bool = False
-    changed: asyncio.Event = field(default_factory=asyncio.Event)
-
-    def send_again(self) -> None:
-        self.again = True
-        self.changed.set()
-
-    async def outcome(self, silence_s: float) -> Received | None:
-        """Wait for the last message; None if the request has to be sent again."""
-        while self.final is None and not self.again:
-            self.changed.clear()
-            try:
-                async with asyncio.timeout(silence_s):
-                    await self.changed.wait()
-            except TimeoutError:
-                return None
-        final, self.final = self.final, None
-        return final
-
-
 class MqttClient:
     """A connection that is kept up while the block runs; asks may run at the same time.
 
@@ -133,12 +111,13 @@ class MqttClient:
         connect: Connect | None = None,
     ) -> None:
         self._connect = BrokerConnect(broker or Broker()) if connect is None else connect
-        self._topic = ask_topic(prefix)
+        self._prefix = prefix
         self._reply = f"{reply_root(prefix)}{name or 'client'}/{secrets.token_hex(8)}"
         self._statuses = status_topic(prefix, "")
         self._signer = signer
         self._silence_s = silence_s
-        self._pending: dict[bytes, _Pending] = {}
+        self._pending: dict[bytes, Pending] = {}
+        self._states: dict[str, str] = {}
         self._line: Line | None = None
         self._up = asyncio.Event()
         self._keeping: asyncio.Task[None] | None = None
@@ -167,14 +146,16 @@ class MqttClient:
         """Ask (INT-2), and give the answer within ``timeout_s`` seconds; events go to ``on_event``.
 
         What is busy is asked again. Raises RequestError for a wrong request or a wrong signature,
-        PermanentError if there is an answer that cannot be had, and TransientError
-        (``mqtt.no_answer``) if there is none in time: it may have run.
+        PermanentError if there is an answer that cannot be had, or a broker that takes no requests, and
+        TransientError (``mqtt.no_answer``) if there is none in time: it may have run. What ``on_event``
+        raises is raised as it is; the ask goes on without anybody who waits for it.
         """
         correlation = secrets.token_bytes(16)
-        pending = self._pending[correlation] = _Pending(on_event)
+        pending = self._pending[correlation] = Pending(on_event)
+        until = time.monotonic() + timeout_s
         try:
             async with asyncio.timeout(timeout_s):
-                return await self._ask(to_bytes(request), correlation, pending, timeout_s)
+                return await self._ask(_Request(to_bytes(request), correlation, until), pending)
         except TimeoutError as error:
             raise TransientError(
                 f"no answer came in {timeout_s:g} s; the request may have run",
@@ -184,48 +165,62 @@ class MqttClient:
         finally:
             del self._pending[correlation]
 
-    async def _ask(
-        self, body: bytes, correlation: bytes, pending: _Pending, timeout_s: float
-    ) -> MqttAnswer:
-        until, attempt = time.monotonic() + timeout_s, 0
+    async def _ask(self, request: "_Request", pending: Pending) -> MqttAnswer:
+        silent = False
         while True:
             await self._up.wait()
-            line, attempt = self._line, attempt + 1
-            left_s = max(1, math.ceil(until - time.monotonic()))
-            pending.again = False
-            if line is None or not await self._sent(line, body, correlation, attempt, left_s):
+            line = self._line
+            if line is None:
                 continue
-            final = await pending.outcome(self._silence_s)
-            if final is None:
+            topic = self._where(pending, silent=silent)
+            pending.again = silent = False
+            if topic is not None and not await self._sent(line, topic, request, pending):
                 continue
-            data = parse_json(final.body)
-            if final.properties[TYPE] == RESULT:
-                return _answer(data, final.properties)
-            await _wait_or_raise(data["error"])
+            last = await pending.outcome(self._silence_s)
+            if last is None:
+                silent = not pending.again and line is self._line
+            elif not isinstance(last.outcome, Fault):
+                return _answer(last.outcome, last)
+            elif not request.signature_expired(last.outcome):
+                await _wait_or_raise(last.outcome)
 
-    async def _sent(
-        self, line: Line, body: bytes, correlation: bytes, attempt: int, left_s: int
-    ) -> bool:
-        about = {EVENTS: STARTED if self._pending[correlation].on_event is None else "all"}
-        if attempt > 1:
-            about[ATTEMPT] = str(min(attempt, 999))
+    def _where(self, pending: Pending, *, silent: bool) -> str | None:
+        """Where it is to be sent now; None to wait for what its replica says of itself.
+
+        One that was begun goes to no other replica before its own is gone: the broker has told so, or it
+        was ``silent`` for as long as it may be and nothing is known of its replica.
+        """
+        if pending.replica is None:
+            return ask_topic(self._prefix)
+        state = self._states.get(pending.replica)
+        if state is None and not silent:
+            return None
+        if state is None or state == _OFFLINE:
+            pending.replica = None
+            return ask_topic(self._prefix)
+        may_be_lost = silent or pending.again
+        return replica_topic(self._prefix, pending.replica) if may_be_lost else None
+
+    async def _sent(self, line: Line, topic: str, request: "_Request", pending: Pending) -> bool:
+        pending.sending(line)
+        about = {EVENTS: STARTED if pending.on_event is None else "all"}
+        if pending.attempt > 1:
+            about[ATTEMPT] = str(pending.attempt)
         if self._signer is not None:
-            about |= self._signed(self._signer, body, correlation)
+            about |= request.signed(self._signer, topic, self._reply)
+        left_s = max(1, math.ceil(request.left_s()))
         try:
-            await line.publish(Sent(self._topic, body, self._reply, correlation, left_s, about))
+            await line.publish(
+                Sent(topic, request.body, self._reply, request.correlation, left_s, about)
+            )
         except LineError:
+            pending.again = True
             await asyncio.sleep(FIRST_WAIT_S)  # a lost connection is noticed where it is read
             return False
+        except NotTakenError as error:
+            if pending.replica is None:  # else it was to be heard of again, and is under way
+                raise _not_taken(error) from error
         return True
-
-    def _signed(self, signer: Signer, body: bytes, correlation: bytes) -> Mapping[str, str]:
-        expires = int(time.time()) + SIGNED_S
-        envelope = Envelope(signer.principal, expires, self._topic, self._reply, correlation, body)
-        return {
-            PRINCIPAL: signer.principal,
-            EXPIRES: str(expires),
-            SIGNATURE: sign(envelope, signer.secret),
-        }
 
     async def _keep_connected(self) -> None:
         wait_s = FIRST_WAIT_S
@@ -236,62 +231,86 @@ class MqttClient:
                     await self._read(line)
             except LineError as error:
                 _log.warning("no connection to the MQTT broker: %s", error)
+            except Exception:  # noqa: BLE001 - whoever asks waits for the next connection
+                _log.exception("the MQTT client failed; it connects again")
             self._lose()
             await asyncio.sleep(wait_s * (0.5 + random.random() / 2))
             wait_s = min(LONGEST_WAIT_S, wait_s * 2)
 
     async def _read(self, line: Line) -> None:
         self._line = line
+        self._states.clear()
         self._up.set()
         for pending in self._pending.values():
-            pending.send_again()  # what was on its way may be lost with the broker
+            pending.send_again()  # what was on its way, either way, may be lost with the connection
         async for message in line.messages():
             if message.topic.startswith(self._statuses):
                 self._notice(message)
             elif message.correlation in self._pending:
-                _deliver(message, self._pending[message.correlation])
+                self._pending[message.correlation].take(message)
 
     def _lose(self) -> None:
         self._line = None
         self._up.clear()
 
     def _notice(self, message: Received) -> None:
-        """A replica that has just gone does not answer what it had begun."""
-        with suppress(RequestError, TypeError, KeyError):
-            status = parse_json(message.body)
-            if message.retained or status["state"] != "offline":
-                return
-            for pending in self._pending.values():
-                if pending.replica == status["replica"]:
-                    pending.send_again()
+        """A replica that has gone does not answer what it had begun; one that is there says so."""
+        replica = message.topic.removeprefix(self._statuses)
+        try:
+            state = str(parse_json(message.body)["state"])
+        except (RequestError, TypeError, KeyError):
+            return
+        self._states[replica] = state
+        for pending in self._pending.values():
+            lost = state == _OFFLINE or pending.line is not self._line
+            if pending.replica == replica and lost:
+                pending.send_again()
 
 
-def _deliver(message: Received, pending: _Pending) -> None:
-    kind = message.properties.get(TYPE)
-    pending.replica = message.properties.get(REPLICA)
-    if kind in (RESULT, ERROR):
-        pending.final = message
-    elif pending.on_event is not None:
-        with suppress(RequestError):
-            pending.on_event(parse_json(message.body))
-    pending.changed.set()
+@dataclass(slots=True)
+class _Request:
+    """What is asked: until when, on a monotonic clock, and until when it was last signed."""
+
+    body: bytes
+    correlation: bytes
+    until: float
+    expires: int | None = None
+
+    def left_s(self) -> float:
+        return self.until - time.monotonic()
+
+    def signed(self, signer: Signer, topic: str, reply: str) -> Mapping[str, str]:
+        """Sign it for as long as it may take, and no longer than the signer has it."""
+        valid_s = min(signer.valid_s, self.left_s() + SKEW_S)
+        self.expires = expires = math.ceil(time.time() + valid_s)
+        envelope = Envelope(signer.principal, expires, topic, reply, self.correlation, self.body)
+        return {
+            PRINCIPAL: signer.principal,
+            EXPIRES: str(expires),
+            SIGNATURE: sign(envelope, signer.secret),
+        }
+
+    def signature_expired(self, fault: Fault) -> bool:
+        """Whether it was refused for a signature that has expired by now, and may be signed anew."""
+        expired = self.expires is not None and time.time() >= self.expires
+        return expired and fault.code == "auth.signature_expired"
 
 
-def _answer(data: Mapping[str, Any], properties: Mapping[str, str]) -> MqttAnswer:
-    return MqttAnswer(
-        data,
-        properties.get(REPLICA, ""),
-        int(properties.get(ATTEMPT, "1")),
-        KEPT in properties,
-    )
+def _answer(result: Mapping[str, Any], last: LastWord) -> MqttAnswer:
+    return MqttAnswer(result, last.replica, last.attempt, last.kept)
 
 
-async def _wait_or_raise(error: Mapping[str, Any]) -> None:
+def _not_taken(error: NotTakenError) -> RequestError | PermanentError:
+    if error.too_large:
+        return RequestError(f"the request is too large: {error}", code="request.too_large")
+    return PermanentError(f"the request was not published: {error}", code="mqtt.not_taken")
+
+
+async def _wait_or_raise(fault: Fault) -> None:
     """Wait until what is busy may be asked again; raise anything else."""
-    code, told = str(error["code"]), str(error["message"])
-    if error["retryable"]:
-        await asyncio.sleep(float(error.get("retry_after_s", 1.0)) * (0.5 + random.random()))
+    if fault.retry_after_s is not None:
+        await asyncio.sleep(fault.retry_after_s * (0.5 + random.random()))
         return
-    if code.partition(".")[0] in ("request", "auth", "confirmation"):
-        raise RequestError(told, code=code)
-    raise PermanentError(told, code=code)
+    if fault.code.partition(".")[0] in ("request", "auth", "confirmation"):
+        raise RequestError(fault.told, code=fault.code)
+    raise PermanentError(fault.told, code=fault.code)

@@ -11,12 +11,11 @@ import aiomqtt
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
+from session_runtime.client.mqtt_acks import QOS, Acks
 from session_runtime.types import nothing
 from session_runtime.wire.mqtt import JSON_TYPE
 
 TIMEOUT_S: Final = 10.0
-_QOS: Final = 1
-_MOST_PENDING: Final = 100_000
 _NO_DELAY: Final = ((socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),)
 _FAULTS: Final = (aiomqtt.MqttError, OSError)
 
@@ -38,13 +37,14 @@ class Broker:
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A message from the broker; ``retained`` is one that it had kept."""
+    """A message from the broker; ``retained`` is one that it had kept, ``expiry_s`` what is left of it."""
 
     topic: str
     body: bytes
     correlation: bytes | None = None
     retained: bool = False
     properties: Mapping[str, str] = field(default_factory=nothing)
+    expiry_s: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Line(Protocol):
         """Give what comes, in order."""
 
     async def publish(self, message: Sent) -> None:
-        """Send a request, and wait until the broker has it."""
+        """Send a request, and wait until the broker has it; NotTakenError if it does not take it."""
 
 
 class Connect(Protocol):
@@ -78,9 +78,10 @@ class Connect(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BrokerConnect:
-    """Connections to one broker; see ``Connect``."""
+    """Connections to one broker; see ``Connect``. It keeps messages of more than ``most_bytes`` to itself."""
 
     broker: Broker
+    most_bytes: int | None = None
 
     @asynccontextmanager
     async def __call__(self, topics: Sequence[str]) -> AsyncIterator["BrokerLine"]:
@@ -96,13 +97,17 @@ class BrokerConnect:
             timeout=TIMEOUT_S,
             socket_options=_NO_DELAY,
             max_inflight_messages=1_000,
+            properties=_connecting(self.most_bytes),
         )
-        client.pending_calls_threshold = _MOST_PENDING
+        acks = Acks(client, TIMEOUT_S)
         try:
             async with client:
                 for topic in topics:
-                    await client.subscribe(topic, qos=_QOS)
-                yield BrokerLine(client)
+                    await client.subscribe(topic, qos=QOS)
+                try:
+                    yield BrokerLine(client, acks)
+                finally:
+                    acks.give_up()
         except _FAULTS as error:
             raise LineError(str(error)) from error
 
@@ -112,6 +117,7 @@ class BrokerLine:
     """See ``Line``."""
 
     client: aiomqtt.Client
+    acks: Acks
 
     async def messages(self) -> AsyncIterator[Received]:
         """See ``Line``."""
@@ -130,9 +136,16 @@ class BrokerLine:
         properties.MessageExpiryInterval = message.expiry_s
         properties.UserProperty = list(message.properties.items())
         try:
-            await self.client.publish(message.topic, message.body, _QOS, properties=properties)
+            await self.acks.publish(message.topic, message.body, properties)
         except _FAULTS as error:
             raise LineError(str(error)) from error
+
+
+def _connecting(most_bytes: int | None) -> Properties:
+    properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
+    if most_bytes is not None:
+        properties.MaximumPacketSize = most_bytes
+    return properties
 
 
 def _received(message: aiomqtt.Message) -> Received:
@@ -144,4 +157,5 @@ def _received(message: aiomqtt.Message) -> Received:
         given.get("CorrelationData"),
         message.retain,
         dict(given.get("UserProperty", ())),
+        given.get("MessageExpiryInterval"),
     )

@@ -193,18 +193,18 @@ def _run_together(name: str) -> KeyPath | None:
     squashed = name.casefold().replace("_", "").replace("-", "")
     tables = _tables((section,) for section in SHAPE.children)
     fits = [path for path in tables if squashed in ("".join(path), path[-1])]
-    return fits[0] if len(fits) == 1 else None
+    return fits[0] if fits else None
 
 
 def _left_out(name: str, sections: Iterable[KeyPath], inner: Collection[str]) -> KeyPath | None:
-    """Find the table of entries, one of which this is: it has keys that only such an entry has."""
+    """Find the first table of entries, one of which this may be: it has keys that such an entry has."""
     fits = []
     for path in _tables(sections):
         table = node_at(path)
         entry = table.item if isinstance(table, Names) else None
         if inner and isinstance(entry, Branch) and set(inner) <= entry.children.keys():
             fits.append((*path, name))
-    return fits[0] if len(fits) == 1 else None
+    return fits[0] if fits else None
 
 
 def _tables(sections: Iterable[KeyPath]) -> Iterator[KeyPath]:

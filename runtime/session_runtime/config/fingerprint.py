@@ -16,7 +16,10 @@ from session_runtime.config.snapshot import ConfigSnapshot
 MOUNTS: Final = Path("/proc/self/mountinfo")
 MAX_BYTES: Final = 16 * 1024 * 1024
 _IGNORED: Final = frozenset({"__pycache__"})
-_COUNTING: Final = (".py", ".json")
+_COUNTING: Final = (".py", ".json", ".md", ".toml")
+_AGENTS: Final = "agents"
+_DEEPEST: Final = 2
+_DEEPEST_OF_AGENTS: Final = 4
 _SWAPPED: Final = "..data"
 """The link by which Kubernetes puts new content into a mounted folder."""
 
@@ -231,7 +234,7 @@ def _of_trees(trees: Iterable[Path]) -> str:
     return hasher.hexdigest()
 
 
-def _lines(folder: str, depth: int = 0) -> Iterator[bytes]:
+def _lines(folder: str, depth: int = 0, deepest: int = _DEEPEST) -> Iterator[bytes]:
     """What could make a tool another one: files that count, with stamps that nobody can set."""
     try:
         with os.scandir(folder) as entries:
@@ -244,9 +247,11 @@ def _lines(folder: str, depth: int = 0) -> Iterator[bytes]:
             continue
         try:
             if entry.is_dir():
-                if depth < 2:
+                if depth < deepest:
                     yield os.fsencode(entry.path)
-                    yield from _lines(entry.path, depth + 1)
+                    is_agents = depth == 0 and entry.name == _AGENTS
+                    deeper = _DEEPEST_OF_AGENTS if is_agents else deepest
+                    yield from _lines(entry.path, depth + 1, deeper)
             elif entry.name.endswith(_COUNTING):
                 fact = entry.stat()
                 yield os.fsencode(entry.path)

@@ -12,6 +12,7 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from session_runtime.config.section import Count, Name, Section, key, read_only, table, unshown
+from session_runtime.limits import Limits
 from session_runtime.types import LOCAL
 
 KEY_SHAPE: Final = re.compile(r"sr_[A-Za-z0-9_-]{40,}")
@@ -54,6 +55,33 @@ class HttpKey(Section):
         "Asks of the principal that may run at the same time; further ones wait for their turn. Unset:"
         " runtime.max_concurrent_asks_per_principal.",
     )
+    asks_per_minute: Count | None = key(
+        None, "Asks of the principal per minute. Unset: limits.asks_per_minute."
+    )
+    tokens_per_day: Count | None = key(
+        None, "Tokens that its asks may take per day. Unset: limits.tokens_per_day."
+    )
+    user_asks_per_minute: Count | None = key(
+        None, "Asks of each of its users per minute. Unset: limits.user_asks_per_minute."
+    )
+    user_tokens_per_day: Count | None = key(
+        None, "Tokens of each of its users per day. Unset: limits.user_tokens_per_day."
+    )
+    user_max_concurrent_asks: Count | None = key(
+        None,
+        "Asks of each of its users that may run at the same time. Unset: limits.user_max_concurrent_asks.",
+    )
+
+    @property
+    def limits(self) -> Limits:
+        """What is stated of this principal alone."""
+        return Limits(
+            self.asks_per_minute,
+            self.tokens_per_day,
+            self.user_asks_per_minute,
+            self.user_tokens_per_day,
+            self.user_max_concurrent_asks,
+        )
 
     @field_validator("hash", mode="before")
     @classmethod
@@ -66,6 +94,23 @@ class HttpKey(Section):
                 " repeated, as it may be the key itself: session-runtime keys add NAME makes both"
             )
         return given
+
+
+class InvokeSettings(Section):
+    """Tools that callers may call by their names, without a model; only those that they may use anyway."""
+
+    enabled: bool = key(False, "Whether POST /v1/tools/NAME/invoke is there.", acts="now")
+    allow: tuple[Name, ...] = key(
+        (), "Patterns of names of tools that may be called so; without any, none may.", acts="now"
+    )
+    deny: tuple[Name, ...] = key(
+        (), "Patterns of names of tools that may not; these win.", acts="now"
+    )
+    max_result_chars: Count = key(
+        200_000,
+        "The longest result that is given whole, in characters; a longer one is summed up.",
+        acts="now",
+    )
 
 
 class HttpSettings(Section):
@@ -93,6 +138,8 @@ class HttpSettings(Section):
         " session-runtime[mcp].",
         acts="now",
     )
+
+    invoke: InvokeSettings = Field(default_factory=InvokeSettings)
 
     @field_validator("mcp")
     @classmethod

@@ -21,13 +21,20 @@ from session_runtime.config.section import (
     table,
 )
 
-Wire = Literal["chat", "responses", "offline", "scripted"]
+Wire = Literal["chat", "responses", "messages", "offline", "scripted"]
 _T = TypeVar("_T")
+
+_SERVICES: tuple[Wire, ...] = ("chat", "responses", "messages")
+_PATHS = ("/chat/completions", "/responses", "/messages")
 
 DEFAULT_WIRE: Wire = "chat"
 
 SHARED_KEYS: Mapping[str, str] = MappingProxyType(
-    {"chat": "OPENAI_API_KEY", "responses": "OPENAI_API_KEY"}
+    {
+        "chat": "OPENAI_API_KEY",
+        "responses": "OPENAI_API_KEY",
+        "messages": "ANTHROPIC_API_KEY",
+    }
 )
 """Per wire, the variable whose key serves the profiles that have none of their own (CFG-2)."""
 
@@ -38,22 +45,23 @@ class ModelProfile(Section):
     wire: Wire = key(
         DEFAULT_WIRE,
         "How the model is spoken to: chat (a chat completions service), responses (a service with"
-        " the Responses protocol), offline (built in, without a network) or scripted (replies read"
-        " from a file).",
+        " the Responses protocol), messages (a service with Anthropic's Messages protocol), offline"
+        " (built in, without a network) or scripted (replies read from a file).",
     )
     base_url: str | None = key(
         None,
-        "Address of the service up to, but without, /chat/completions or /responses; for the wires"
-        " chat and responses.",
+        "Address of the service up to, but without, /chat/completions, /responses or /messages; for"
+        " the wires of these names.",
         in_repr=False,
     )
     api_key: SecretStr | None = key(
         None,
         'Key of the service, best as "env:NAME" or "file:/path". Unset: OPENAI_API_KEY serves'
-        ' profiles of the wires chat and responses; "" sends no key at all.',
+        " profiles of the wires chat and responses, ANTHROPIC_API_KEY those of the wire messages;"
+        ' "" sends no key at all.',
     )
     model: Name | None = key(
-        None, "The model's name at the service; for the wires chat and responses."
+        None, "The model's name at the service; for the wires chat, responses and messages."
     )
     context_window: Count | None = key(
         None,
@@ -76,7 +84,10 @@ class ModelProfile(Section):
         None, "How freely the model chooses its words; unset leaves it to the service."
     )
     max_output_tokens: Count | None = key(
-        None, "The longest reply, in tokens; unset leaves it to the service.", network=True
+        None,
+        "The longest reply, in tokens; unset leaves it to the service, which the wire messages cannot:"
+        " there it is 8192.",
+        network=True,
     )
     timeout_s: Seconds = key(120.0, "The longest wait for a reply, in seconds.", network=True)
     max_retries: Whole = key(
@@ -95,7 +106,8 @@ class ModelProfile(Section):
     )
     headers: Annotated[Mapping[HeaderName, HeaderValue], AfterValidator(read_only)] = table(
         'Headers to be added to each request; values are secrets, best as "env:NAME" or'
-        ' "file:/path". Not those that the runtime sets itself; Authorization only without api_key.'
+        ' "file:/path". Not those that the runtime sets itself; Authorization, or X-Api-Key on the'
+        " wire messages, only without api_key."
     )
     extra_body: Annotated[Mapping[BodyField, JsonValue], AfterValidator(read_only)] = table(
         "Fields to be added to the JSON body of each request. Not those that the runtime writes"
@@ -104,21 +116,36 @@ class ModelProfile(Section):
     )
     script: Path | None = key(None, "File with the replies; for wire scripted.")
     stream: bool = key(True, "Whether replies are read while they are written.")
+    recover_text_calls: bool = key(
+        True,
+        "Whether a reply whose whole text is tool calls in the notation of a known model family counts"
+        " as these calls; if not, it is an answer like any other.",
+    )
+    starts_thinking: bool = key(
+        False,
+        "Whether replies begin inside the model's thinking, because the service put the opening tag into"
+        " the prompt: then nothing of a reply is shown before the tag that closes the thinking.",
+    )
     chain: bool = key(
         True,
         "Whether turns are chained by id at the service; if not, each turn sends the whole"
         " conversation and the service is asked to store nothing. For wire responses.",
+    )
+    prompt_cache: bool = key(
+        True,
+        "Whether the service is asked to remember the beginning of a request for the turns that"
+        " follow. For wire messages; the others remember it by themselves.",
     )
 
     @field_validator("base_url")
     @classmethod
     def _is_address(cls, base_url: str | None, info: ValidationInfo) -> str | None:
         if base_url is None:
-            return _needed_by(base_url, info, "chat", "responses")
+            return _needed_by(base_url, info, *_SERVICES)
         if "@" in base_url:
             raise ValueError("must hold no user or password: give the key as api_key")
         address = http_address(base_url)
-        for ending in ("/chat/completions", "/responses"):
+        for ending in _PATHS:
             if address.path.rstrip("/").endswith(ending):
                 raise ValueError(f"must end before {ending}, which is added to it")
         return base_url
@@ -132,20 +159,22 @@ class ModelProfile(Section):
 
     @field_validator("headers")
     @classmethod
-    def _one_authorization(
+    def _one_key(
         cls, headers: Mapping[str, SecretStr], info: ValidationInfo
     ) -> Mapping[str, SecretStr]:
-        if info.data.get("api_key") and any(name.lower() == "authorization" for name in headers):
+        wire = info.data.get("wire", DEFAULT_WIRE)
+        taken = "X-Api-Key" if wire == "messages" else "Authorization"
+        if info.data.get("api_key") and any(name.lower() == taken.lower() for name in headers):
             raise ValueError(
-                'cannot hold Authorization beside an api_key, which is sent in it; api_key = ""'
-                " keeps OPENAI_API_KEY out too"
+                f'cannot hold {taken} beside an api_key, which is sent in it; api_key = ""'
+                f" keeps {SHARED_KEYS.get(wire, 'any')} out too"
             )
         return headers
 
     @field_validator("model")
     @classmethod
     def _model_at_a_service(cls, model: str | None, info: ValidationInfo) -> str | None:
-        return _needed_by(model, info, "chat", "responses")
+        return _needed_by(model, info, *_SERVICES)
 
     @field_validator("script")
     @classmethod

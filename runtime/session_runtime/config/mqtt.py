@@ -5,6 +5,7 @@ What a signer may do is configured in [http.keys]; how messages are carried is d
 
 import importlib.util
 import re
+import ssl
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Final
@@ -133,6 +134,17 @@ class MqttSettings(Section):
         "How long an ask is remembered, so that the same one is answered without a second run, in seconds.",
         acts="restart",
     )
+    window_asks: Count = key(
+        65_536,
+        "How many asks are remembered at most; beyond it the answer is busy.window.",
+        acts="restart",
+    )
+    window_bytes: Count = key(
+        33_554_432,
+        "How many bytes of answers are kept at most, the newest ones; an ask whose answer is gone is not"
+        " run again, but answered by mqtt.answer_gone.",
+        acts="restart",
+    )
     max_signed_s: Seconds = key(
         300.0,
         "How far ahead a signature may expire, in seconds; not more than window_s.",
@@ -188,6 +200,16 @@ class MqttSettings(Section):
                 f"must not be more than window_s ({window_s:g}): what is forgotten could be sent again"
             )
         return max_signed_s
+
+
+def tls_context(mqtt: MqttSettings) -> ssl.SSLContext | None:
+    """Read what connections are encrypted with, None if they are not; OSError if that cannot be read."""
+    if not mqtt.tls:
+        return None
+    context = ssl.create_default_context(cafile=mqtt.ca_file)
+    if mqtt.cert_file is not None:
+        context.load_cert_chain(mqtt.cert_file, mqtt.key_file)
+    return context
 
 
 def mqtt_faults(mqtt: MqttSettings, http: HttpSettings) -> Iterator[tuple[tuple[str, ...], str]]:

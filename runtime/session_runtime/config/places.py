@@ -12,6 +12,12 @@ from session_runtime.config.settings import Settings
 STATE_DIR: KeyPath = ("runtime", "state_dir")
 TRACE_FILE: KeyPath = ("trace", "path")
 AUDIT_FOLDER: KeyPath = ("audit", "path")
+
+OWN: Final[frozenset[KeyPath]] = frozenset(
+    {STATE_DIR, TRACE_FILE, AUDIT_FOLDER, ("http", "host"), ("http", "port"), ("mqtt", "id")}
+)
+"""What each replica of a fleet may have for itself: where it keeps its state, and how it is reached."""
+
 _MAX_PATH_BYTES: Final = 4095
 _MAX_NAME_BYTES: Final = 255
 _SHOWN_CHARS: Final = 60

@@ -65,6 +65,13 @@ class RuntimeSettings(Section):
         acts="now",
         network=True,
     )
+    max_waiting_asks_in_all: Whole = key(
+        512,
+        "Asks of all principals together that may wait for their turn; further ones are refused as busy,"
+        " and for one principal as soon as it has as many waiting as there is room left for.",
+        acts="now",
+        network=True,
+    )
     ask_timeout_s: Seconds = key(300.0, "The longest an ask may take, in seconds.", network=True)
     drain_timeout_s: Seconds = key(
         30.0,
@@ -126,6 +133,13 @@ class AskSettings(Section):
     max_tool_calls: Count = key(64, "The most tool calls of an ask.", network=True)
     max_total_tokens: Whole = key(
         0, "The most tokens of an ask, in and out; 0 means no limit.", network=True
+    )
+    history_budget_tokens: Whole = key(
+        0,
+        "The most tokens of conversation that a request may hold, estimated as characters over four. Beyond"
+        " it old tool results become short, then the oldest turns of the history are left out. 0 means three"
+        " quarters of the profile's context_window, or any number if that is unset.",
+        network=True,
     )
     max_result_chars: Count = key(
         20_000,

@@ -9,10 +9,14 @@ from types import MappingProxyType
 from pydantic import Field
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from session_runtime.config.agents import AgentLimits
 from session_runtime.config.audit import AuditSettings
+from session_runtime.config.callbacks import Callback
 from session_runtime.config.files import FilesSettings
+from session_runtime.config.fleet import FleetSettings
 from session_runtime.config.handlers import HandlersSettings
 from session_runtime.config.http import HttpSettings
+from session_runtime.config.limits import LimitsSettings
 from session_runtime.config.mcp import McpSettings
 from session_runtime.config.models import ModelProfile
 from session_runtime.config.mqtt import MqttSettings
@@ -54,10 +58,12 @@ class Settings(BaseSettings):
     )
 
     runtime: RuntimeSettings = Field(default_factory=RuntimeSettings)
+    limits: LimitsSettings = Field(default_factory=LimitsSettings)
     log: LogSettings = Field(default_factory=LogSettings)
     ask: AskSettings = Field(default_factory=AskSettings)
     models: Table[ModelProfile] = table("Profiles, each under a name of your choice.")
     handlers: HandlersSettings = Field(default_factory=HandlersSettings)
+    agents: AgentLimits = Field(default_factory=AgentLimits)
     mcp: McpSettings = Field(default_factory=McpSettings)
     skills: SkillsSettings = Field(default_factory=SkillsSettings)
     search: SearchSettings = Field(default_factory=SearchSettings)
@@ -71,6 +77,10 @@ class Settings(BaseSettings):
     web: WebSettings = Field(default_factory=WebSettings)
     http: HttpSettings = Field(default_factory=HttpSettings)
     mqtt: MqttSettings = Field(default_factory=MqttSettings)
+    callbacks: Table[Callback] = table(
+        "Addresses that results are sent to, each under the name by which a request gives it."
+    )
+    fleet: FleetSettings = Field(default_factory=FleetSettings)
     trace: TraceSettings = Field(default_factory=TraceSettings)
     audit: AuditSettings = Field(default_factory=AuditSettings)
 

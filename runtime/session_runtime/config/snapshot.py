@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -131,11 +131,17 @@ def plain(path: KeyPath, value: object, candidates: tuple[Candidate, ...] = ()) 
     return by_name(value, path, mask, secret=secret)
 
 
-def digest_of(settings: Settings, provenance: Candidates, system_prompt: str) -> str:
-    """Digest all that the configuration says, and in which order; the same in any process."""
+def digest_of(
+    settings: Settings,
+    provenance: Candidates,
+    system_prompt: str,
+    but: Collection[KeyPath] = (),
+) -> str:
+    """Digest all that the configuration says, ``but`` some keys, and in which order; alike in any process."""
     values = {
         dotted(path): plain(path, value, provenance.get(path, ()))
         for path, value in values_of(settings).items()
+        if path not in but
     }
     orders = {dotted(table): names for table, names in orders_of(settings).items()}
     said = {"values": values, "orders": orders, "system_prompt": system_prompt}

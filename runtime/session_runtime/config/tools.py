@@ -91,6 +91,12 @@ class SkillsSettings(Section):
         "The most searches of an ask; after that the model must work with what it has.",
         network=True,
     )
+    tool_search_sticky_turns: Whole = key(
+        0,
+        "Tools that the last so many turns of the history called are loaded from the start, if they are still"
+        " permitted; 0 loads none.",
+        network=True,
+    )
     prefetch_timeout_s: Seconds = key(
         5.0, "The longest each prefetch may take, in seconds.", network=True
     )

@@ -15,6 +15,7 @@ from session_runtime.config.load import ConfigSnapshot
 from session_runtime.config.models import ModelProfile
 from session_runtime.config.settings import Settings, default_profile, profiles
 from session_runtime.errors import ConfigError, Problem
+from session_runtime.generation.agents import agent_faults, agent_warnings, agents_of
 from session_runtime.generation.derive import Derived, derive
 from session_runtime.generation.live import Generations, UsagePool
 from session_runtime.generation.news import news
@@ -26,14 +27,14 @@ from session_runtime.generation.state import (
     Profile,
 )
 from session_runtime.generation.warnings import taken_for_the_loader
-from session_runtime.local.scan import Scan, scan
+from session_runtime.local.scan import Scan, scan, set_aside
 from session_runtime.local.source import LocalSource
 from session_runtime.local.tool import SOURCE_ID
 from session_runtime.mcp.pool import Held, ServerPool
 from session_runtime.mcp.servers import Servers, lists_of, open_servers
 from session_runtime.mcp.session import OpenLink
 from session_runtime.models.base import Model
-from session_runtime.models.factory import open_model, profile_digest
+from session_runtime.models.factory import in_dialect, open_model, profile_digest
 from session_runtime.models.limited import LimitedModel
 from session_runtime.registry.approvals import Approvals
 from session_runtime.registry.catalog import Catalog, build_catalog
@@ -165,26 +166,24 @@ class GenerationBuilder:
         open_box = partial(_open_toolbox, snapshot, self._bundled)
         toolbox = await self._toolboxes.acquire(box_key, open_box)
         undo.push_async_callback(self._toolboxes.release, box_key)
-        if before is not None and purpose == "refresh":
-            found = before.found
-        else:
-            known = before.found if before else None
-            find = partial(_scan, snapshot, self._bundled, toolbox.idle, known, touched)
-            found = await in_thread("find tools", find)
-        source_key = f"handlers:{found.digest}"
-        open_handlers = partial(_open_handlers, found, running.handlers if running else None)
+        known = before.found if before else None
+        found = await _found(snapshot, self._bundled, toolbox.idle, known, touched, purpose)
+        usable = set_aside(found, agent_faults(found.tools, settings))
+        source_key = f"handlers:{usable.digest}"
+        open_handlers = partial(_open_handlers, usable, running.handlers if running else None)
         source = await self._sources.acquire(source_key, open_handlers)
         undo.push_async_callback(self._sources.release, source_key)
         await _settled(held, settings.mcp.wait_s, hurry)
         if settings.mcp.servers:
             await self._approvals.look()
-        servers = await _servers(snapshot, held, running, found, self._approvals)
-        catalog = await _catalog(found, source, servers, running)
+        servers = await _servers(snapshot, held, running, usable, self._approvals)
+        catalog = await _catalog(usable, source, servers, running)
+        agents = agents_of(usable.tools, catalog)
         derived = await self._derive(snapshot, catalog, before)
         opened, model_keys = await self._open_profiles(snapshot, derived, undo)
         generation = Generation(
             number=NOT_IN_FORCE,
-            digest=derived.digest,
+            digests=derived.digests,
             snapshot=snapshot,
             catalog=catalog,
             policy=derived.policy,
@@ -199,12 +198,14 @@ class GenerationBuilder:
             handlers=source,
             servers=servers,
             toolbox=toolbox,
+            agents=agents,
             held_models=model_keys,
             held_sources=(source_key,),
             held_toolbox=box_key,
             warnings=(
                 *found.warnings,
                 *servers.warnings,
+                *agent_warnings(agents, catalog),
                 *derived.warnings,
                 *taken_for_the_loader(opened),
             ),
@@ -353,15 +354,19 @@ def _checks_of_servers(running: Generation | None) -> Mapping[str, ArgumentCheck
     }
 
 
-def _scan(
+async def _found(
     snapshot: ConfigSnapshot,
     bundled: Path,
     idle: Sequence[str],
     before: Scan | None,
     touched: Touched,
+    purpose: Purpose,
 ) -> Scan:
+    """Look for tools, in a thread, as there may be thousands of folders; a refresh is not about them."""
+    if before is not None and purpose == "refresh":
+        return before
     handlers = snapshot.settings.handlers
-    return scan(handlers, bundled, idle, before, touched)
+    return await in_thread("find tools", partial(scan, handlers, bundled, idle, before, touched))
 
 
 async def _open_toolbox(snapshot: ConfigSnapshot, bundled: Path) -> Toolbox:
@@ -373,7 +378,8 @@ async def _open_handlers(found: Scan, previous: LocalSource | None) -> LocalSour
 
 
 async def _open_model(name: str, profile: ModelProfile) -> Model:
-    model = await in_thread(
+    adapter = await in_thread(
         f"open model {name}", partial(open_model, name, profile)
     )  # https reads certificates: slow
+    model = in_dialect(adapter, profile)
     return LimitedModel(model, profile.max_concurrency) if profile.max_concurrency else model

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from session_runtime.config.load import ConfigSnapshot
+from session_runtime.config.places import OWN
 from session_runtime.config.settings import Settings, default_profile, profiles
-from session_runtime.generation.state import Generation
+from session_runtime.config.snapshot import ConfigSnapshot, digest_of
+from session_runtime.generation.state import Digests, Generation
 from session_runtime.generation.warnings import crowded_profiles, unreachable_names
 from session_runtime.registry.catalog import Catalog
 from session_runtime.registry.deprecation import described, unusable_replacements
@@ -36,7 +37,7 @@ class Derived:
     index: SearchIndex
     loader: ToolSpec
     tokens: Mapping[str, int]
-    digest: str
+    digests: Digests
     warnings: tuple[str, ...]
 
 
@@ -64,7 +65,7 @@ def derive(
         index=index,
         loader=loader,
         tokens=MappingProxyType(_tokens((*catalog.specs, loader), before)),
-        digest=_digest(snapshot, catalog),
+        digests=_digests(snapshot, catalog),
         warnings=(
             *unreachable_names(settings, index),
             *crowded_profiles(settings, index),
@@ -127,9 +128,17 @@ def schema_tokens(spec: ToolSpec) -> int:
     return (len(spec.name) + len(description) + len(parameters) + TOOL_FRAME_CHARS) // 4
 
 
-def _digest(snapshot: ConfigSnapshot, catalog: Catalog) -> str:
-    """Covers the configuration without its secrets and every tool (REL-1)."""
-    hasher = hashlib.blake2b(snapshot.digest.encode(), digest_size=16)
+def _digests(snapshot: ConfigSnapshot, catalog: Catalog) -> Digests:
+    return Digests(
+        whole=_digest(snapshot.digest, catalog),
+        shared=digest_of(snapshot.settings, snapshot.provenance, snapshot.system_prompt, OWN),
+        tools=_digest("", catalog),
+    )
+
+
+def _digest(configuration: str, catalog: Catalog) -> str:
+    """Covers the configuration, by its digest, and every tool (REL-1)."""
+    hasher = hashlib.blake2b(configuration.encode(), digest_size=16)
     for spec in catalog.specs:
         hasher.update(f"\0{spec.name}\0{spec.digest}".encode())
     return hasher.hexdigest()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from session_runtime.config.load import ConfigSnapshot
 from session_runtime.config.models import ModelProfile
 from session_runtime.config.settings import Settings
+from session_runtime.generation.agents import Agent
 from session_runtime.local.source import LocalSource
 from session_runtime.mcp.servers import Servers
 from session_runtime.models.base import Model
@@ -86,20 +87,34 @@ class PermittedLists:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Digests:
+    """What generations are compared by.
+
+    ``whole`` covers configuration and tools, ``shared`` the configuration as far as the replicas of a
+    fleet share it, ``tools`` the tools alone.
+    """
+
+    whole: str
+    shared: str
+    tools: str
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Generation:
     """One configuration in force; everything in it is shared and read-only.
 
     ``number`` counts from 1 and is given when it comes into force; until then it is ``NOT_IN_FORCE``.
-    ``schema_tokens`` estimates what each tool's schema costs in a request, in tokens; ``handlers`` is
-    the source whose imported code the next generation takes over (REL-7), ``servers`` are those whose
-    tools are used, ``toolbox`` is what handlers are offered; ``held_models``, ``held_sources`` and
+    ``schema_tokens`` estimates what each tool's
+    schema costs in a request, in tokens; ``handlers`` is the source whose imported code the next
+    generation takes over (REL-7), ``servers`` are those whose tools are used, ``toolbox`` is what handlers
+    are offered, ``agents`` are the sub-agents by name; ``held_models``, ``held_sources`` and
     ``held_toolbox`` are the keys of the shared resources that it keeps open; ``warnings`` tell operators
     what was configured without effect.
     """
 
     number: int
-    digest: str
+    digests: Digests
     snapshot: ConfigSnapshot
     catalog: Catalog
     policy: Policy
@@ -114,10 +129,16 @@ class Generation:
     handlers: LocalSource
     servers: Servers
     toolbox: Toolbox
+    agents: Mapping[str, Agent]
     held_models: tuple[str, ...]
     held_sources: tuple[str, ...]
     held_toolbox: str
     warnings: tuple[str, ...]
+
+    @property
+    def digest(self) -> str:
+        """What covers the configuration and all tools (REL-1)."""
+        return self.digests.whole
 
     @property
     def settings(self) -> Settings:

@@ -74,7 +74,8 @@ class Candidate:
     is made of; it raises PermanentError, or OSError, if that cannot be used. ``listing`` is the item
     that would be useless without it, None for a tool that is registered by itself. ``stamp`` is equal
     whenever ``read`` would give the same again; it raises OSError. What is ``linked`` lies elsewhere, at
-    least in part, so that events of its own place do not tell all of its changes.
+    least in part, so that events of its own place do not tell all of its changes. ``is_agent``: it is a
+    sub-agent; ``owner`` names the one that it belongs to. ``shipped``: it comes with the package.
     """
 
     name: str
@@ -85,6 +86,9 @@ class Candidate:
     listing: Listing | None = None
     stamp: Callable[[], Stamp | None] = unknown_stamp
     linked: bool = False
+    is_agent: bool = False
+    owner: str = ""
+    shipped: bool = False
 
 
 def told_twice(key: str, what: str, identities: Iterable[Hashable]) -> Iterator[Problem]:

@@ -61,7 +61,7 @@ def _in_path(root: Path, before: Iterable[Candidate], touched: Touched) -> Itera
     tops = {path.removeprefix(f"{root}/").partition("/")[0] for path in touched}
     tops |= {_top(each) for each in before if each.listing == here and each.linked}
     kept = (each for each in before if each.listing == here and _top(each) not in tops)
-    entries = (entry for entry in _subfolders(root) if entry.name in tops - {AGENTS})
+    entries = (entry for entry in subfolders(root) if entry.name in tops - {AGENTS})
     new = (each for entry in entries for each in _tools_at(entry, root, "handler"))
     return sorted((*kept, *new), key=lambda each: each.native_name.split("/"))
 
@@ -92,7 +92,7 @@ def in_folder(root: Path, origin: Origin) -> Iterator[Candidate]:
     Names that begin with ``_`` or ``.`` are passed over, and so is ``agents/``, which is kept for
     sub-agents. A link that leads out of ``root`` is a fault: it is not followed.
     """
-    for entry in _subfolders(root):
+    for entry in subfolders(root):
         if entry.name != AGENTS:
             yield from _tools_at(entry, root, origin)
 
@@ -100,7 +100,7 @@ def in_folder(root: Path, origin: Origin) -> Iterator[Candidate]:
 def _tools_at(entry: os.DirEntry[str], root: Path, origin: Origin) -> Iterator[Candidate]:
     """Take ``entry`` as a tool or as a group of tools."""
     try:
-        inside = [entry] if _is_tool(entry, root) else _subfolders(entry)
+        inside = [entry] if _is_tool(entry, root) else subfolders(entry)
         found = [each for each in inside if _is_tool(each, root)]
     except OSError as error:
         fault = f"cannot be read: {error.strerror}"
@@ -108,8 +108,20 @@ def _tools_at(entry: os.DirEntry[str], root: Path, origin: Origin) -> Iterator[C
         return
     for each in found:
         parts = (entry.name,) if each is entry else (entry.name, each.name)
-        linked = entry.is_symlink() or each.is_symlink() or _holds_links(each)
-        yield _candidate(each, parts, root, origin, _leads_out_fault(each, root), linked=linked)
+        yield tool_at(each, parts, root, origin, linked=entry.is_symlink())
+
+
+def tool_at(
+    entry: os.DirEntry[str],
+    parts: tuple[str, ...],
+    root: Path,
+    origin: Origin,
+    *,
+    linked: bool = False,
+) -> Candidate:
+    """Take one folder as a tool; ``parts`` are what its name is made of, ``linked`` what is around it."""
+    linked = linked or entry.is_symlink() or _holds_links(entry)
+    return _candidate(entry, parts, root, origin, _leads_out_fault(entry, root), linked=linked)
 
 
 def _holds_links(folder: os.DirEntry[str]) -> bool:
@@ -140,6 +152,7 @@ def _candidate(
         listing=Listing(KEY, str(root)),
         stamp=partial(_stamp, entry.path) if fault is None else unknown_stamp,
         linked=linked,
+        shipped=origin == "bundled",
     )
 
 
@@ -161,7 +174,7 @@ def _files(folder: str) -> list[os.DirEntry[str]]:
 def _read_folder(folder: str, root: Path) -> Material:
     files: dict[str, bytes] = {}
     for entry in _files(folder):
-        if _leads_out(entry, root):
+        if leads_out(entry, root):
             raise unusable(f"{entry.name} is a link that leads out of {root}")
         files[entry.name] = read_file(Path(entry.path))
     for needed in (MANIFEST, CODE):
@@ -171,7 +184,8 @@ def _read_folder(folder: str, root: Path) -> Material:
     return Material(manifest, StoredCode(Path(folder), MappingProxyType(files)))
 
 
-def _subfolders(folder: str | os.PathLike[str]) -> list[os.DirEntry[str]]:
+def subfolders(folder: str | os.PathLike[str]) -> list[os.DirEntry[str]]:
+    """The folders in a folder that may hold tools, sorted by name; OSError if it has no list."""
     with os.scandir(os.fspath(folder)) as entries:
         found = [
             entry for entry in entries if not entry.name.startswith(("_", ".")) and entry.is_dir()
@@ -181,17 +195,18 @@ def _subfolders(folder: str | os.PathLike[str]) -> list[os.DirEntry[str]]:
 
 def _is_tool(entry: os.DirEntry[str], root: Path) -> bool:
     exists = os.path.exists  # there are thousands, and a Path takes longer
-    return _leads_out(entry, root) or any(
+    return leads_out(entry, root) or any(
         exists(f"{entry.path}/{name}") for name in (MANIFEST, CODE)
     )
 
 
-def _leads_out(entry: os.DirEntry[str], root: Path) -> bool:
-    return entry.is_symlink() and not Path(entry.path).resolve().is_relative_to(root.resolve())
+def leads_out(entry: os.DirEntry[str] | Path, root: Path) -> bool:
+    """Whether a link leads to somewhere outside of ``root``."""
+    return entry.is_symlink() and not Path(entry).resolve().is_relative_to(root.resolve())
 
 
 def _leads_out_fault(entry: os.DirEntry[str], root: Path) -> str | None:
-    return f"it is a link that leads out of {root}" if _leads_out(entry, root) else None
+    return f"it is a link that leads out of {root}" if leads_out(entry, root) else None
 
 
 def _name_fault(name: str, parts: tuple[str, ...]) -> str | None:

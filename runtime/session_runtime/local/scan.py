@@ -7,7 +7,7 @@ What is registered is found in ``folders``, ``entries`` and ``plugins``; when co
 import hashlib
 import os
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -15,7 +15,7 @@ from typing import Final
 from session_runtime.config.handlers import HandlersSettings
 from session_runtime.config.keys import nearest
 from session_runtime.errors import ConfigError, PermanentError, Problem
-from session_runtime.local import entries, folders, plugins
+from session_runtime.local import agents, entries, folders, plugins
 from session_runtime.local.candidate import MANIFEST, Candidate, Listing, Touched
 from session_runtime.local.code import CODE
 from session_runtime.local.tool import LocalTool, make_tool
@@ -67,10 +67,15 @@ def scan(
         touched = None
     everything = _find_all(handlers, bundled, before, touched)
     left_out = Patterns(idle if handlers.bundled else ["*"])
-    found = [each for each in everything if each.origin != "bundled" or each.name not in left_out]
+    found = [each for each in everything if not each.shipped or _whole_name(each) not in left_out]
     only, never = Patterns(handlers.enabled or ["*"]), Patterns(handlers.disabled)
-    wanted = [each for each in found if each.name in only and each.name not in never]
+    wanted = [
+        each
+        for each in found
+        if _whole_name(each) in only and each.name not in never and _whole_name(each) not in never
+    ]
     chosen, clashing, replacements = _settle_names(wanted)
+    chosen = _without_strangers(chosen)
     read = _read_all(chosen, before, touched)
     tools = tuple(each.tool for each in read if each.tool is not None)
     refused = [*clashing, *((each.candidate, each.fault) for each in read if each.fault)]
@@ -100,6 +105,7 @@ def _find_all(
     for find in (
         partial(_refuse_bundled, handlers.paths, bundled),
         partial(folders.in_paths, handlers.paths, before.found if before else (), touched),
+        partial(agents.in_paths, handlers.paths),
         partial(entries.in_entries, handlers.entries),
         partial(plugins.in_plugins, handlers.plugins),
     ):
@@ -111,6 +117,7 @@ def _find_all(
         raise ConfigError(problems)
     if bundled is not None:
         found += folders.in_folder(bundled, "bundled")
+        found += agents.in_folder(bundled, "bundled")
     return found
 
 
@@ -129,6 +136,35 @@ def _is_same(path: Path, other: Path) -> bool:
         return False
 
 
+def _whole_name(candidate: Candidate) -> str:
+    """What lists of names go by: a sub-agent's own tools are there with it."""
+    return candidate.owner or candidate.name
+
+
+def _without_strangers(chosen: Sequence[Candidate]) -> list[Candidate]:
+    """Leave out the own tools of sub-agents that are not there, or are replaced by another of the name."""
+    homes = {each.name: each.place for each in chosen if each.is_agent}
+    return [
+        each
+        for each in chosen
+        if not each.owner or each.place.startswith(f"{homes.get(each.owner)}/")
+    ]
+
+
+def set_aside(found: Scan, faults: Mapping[str, str]) -> Scan:
+    """The same without the tools that ``faults`` names with a reason: those are quarantined."""
+    if not faults:
+        return found
+    kept = tuple(tool for tool in found.tools if tool.spec.name not in faults)
+    bad = [
+        Quarantined(tool.spec.name, tool.spec.place, faults[tool.spec.name])
+        for tool in found.tools
+        if tool.spec.name in faults
+    ]
+    quarantined = sorted((*found.quarantined, *bad), key=lambda bad: (bad.name, bad.place))
+    return replace(found, tools=kept, quarantined=tuple(quarantined), digest=_digest_of(kept))
+
+
 def _settle_names(
     wanted: Iterable[Candidate],
 ) -> tuple[list[Candidate], list[tuple[Candidate, Quarantined]], list[str]]:
@@ -140,7 +176,7 @@ def _settle_names(
     clashing: list[tuple[Candidate, Quarantined]] = []
     replacements: list[str] = []
     for name, rivals in sorted(by_name.items()):
-        own = [each for each in rivals if each.origin == "handler"]
+        own = [each for each in rivals if not each.shipped]
         if own and len(own) < len(rivals):
             replacements.append(f"tool {name!r} in {own[0].place} replaces the bundled one")
         first, *others = own or rivals

@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final, ParamSpec
 
+from session_runtime.errors import ToolError
 from session_runtime.handler import HandlerContext
 from session_runtime.local.forks import in_one_process
 from session_runtime.local.loader import Handler
@@ -46,17 +47,19 @@ class LocalSource:
         return tuple(handler.tool.spec for handler in self.handlers.values())
 
     def is_loaded(self, spec: ToolSpec) -> bool:
-        """Whether the tool's code is imported."""
-        return self.handlers[spec.name].is_loaded
+        """Whether the tool's code is imported; a sub-agent has none."""
+        handler = self.handlers[spec.name]
+        return handler.tool.form is not None or handler.is_loaded
 
     @property
     def audience(self) -> None:
         """Everybody is offered every handler."""
 
     def routes(self, spec: ToolSpec, identity: Identity) -> Sequence[Route]:
-        """The one way there is."""
+        """The one way there is: a sub-agent is run by the ask that calls it."""
         del identity
-        return (Route(SOURCE_ID, partial(self.call, spec)),)
+        run = _delegated if self.handlers[spec.name].tool.form is not None else self.call
+        return (Route(SOURCE_ID, partial(run, spec)),)
 
     async def call(
         self, spec: ToolSpec, arguments: Mapping[str, Any], context: HandlerContext
@@ -80,6 +83,15 @@ class LocalSource:
         """Let go of the imported code; threads that still run are not waited for."""
         self.handlers = {}
         self._threads.close()
+
+
+async def _delegated(
+    spec: ToolSpec, arguments: Mapping[str, Any], context: HandlerContext
+) -> object:
+    agents = context.services.agents
+    if agents is None:
+        raise ToolError(f"{spec.name} is a sub-agent: it runs inside of an ask only")
+    return await agents.run(spec.name, arguments, context.call_id, context.deadline)
 
 
 async def _awaited(result: Awaitable[object]) -> object:

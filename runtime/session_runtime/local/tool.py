@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
 from session_runtime.errors import PermanentError
+from session_runtime.local.agents import AgentForm, read_form
 from session_runtime.local.candidate import MANIFEST, Candidate, Material, Stamp, unusable
 from session_runtime.local.code import Code, ImportPath, StoredCode, code_faults
 from session_runtime.local.manifest import Manifest, read_manifest
@@ -24,13 +25,15 @@ SOURCE_ID: Final = "handlers"
 class LocalTool:
     """A tool, the check of its arguments, and where its code is.
 
-    ``stamp`` tells, if it is known, that nothing changed since it was made.
+    ``stamp`` tells, if it is known, that nothing changed since it was made. ``form`` is what makes it a
+    sub-agent, whose code is its text.
     """
 
     spec: ToolSpec
     check: ArgumentCheck
     code: Code
     stamp: Stamp | None = None
+    form: AgentForm | None = None
 
 
 def make_tool(candidate: Candidate, before: LocalTool | None) -> LocalTool:
@@ -47,7 +50,7 @@ def make_tool(candidate: Candidate, before: LocalTool | None) -> LocalTool:
     if before is not None:
         if before.spec.digest == digest:
             return replace(before, stamp=stamp)
-        if before.code != material.code:
+        if before.code != material.code and not candidate.is_agent:
             _refuse_broken(material.code)
     return _tool(candidate, material, digest, stamp)
 
@@ -60,7 +63,10 @@ def _refuse_broken(code: Code) -> None:
 
 def _tool(candidate: Candidate, material: Material, digest: str, stamp: Stamp | None) -> LocalTool:
     spec = _spec(candidate, read_manifest(material.manifest, material.label), digest)
-    return LocalTool(spec, compile_schema(spec.parameters), material.code, stamp)
+    form = read_form(material) if candidate.is_agent else None
+    if form is not None:
+        spec = replace(spec, timeout_s=spec.timeout_s or form.settings.timeout_s)
+    return LocalTool(spec, compile_schema(spec.parameters), material.code, stamp, form)
 
 
 def _spec(candidate: Candidate, manifest: Manifest, digest: str) -> ToolSpec:
@@ -90,6 +96,7 @@ def _spec(candidate: Candidate, manifest: Manifest, digest: str) -> ToolSpec:
         deprecated=Deprecated(old.reason, old.replacement) if old.is_stated else None,
         timeout_s=options.timeout_s,
         max_result_chars=options.max_result_chars,
+        owner=candidate.owner,
     )
 
 

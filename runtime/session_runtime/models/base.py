@@ -20,6 +20,9 @@ NUDGE = (
 INCOMPLETE: Final = "incomplete"
 """Why a reply ended, where it broke off and the service did not say why."""
 
+CUT_OFF: Final = frozenset({"length", "content_filter", INCOMPLETE})
+"""Why a reply ended, where the model had more to say."""
+
 _MAX_REASON_CHARS: Final = 64
 
 

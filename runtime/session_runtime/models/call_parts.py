@@ -26,7 +26,10 @@ _LEGACY_INDEX: Final = -1
 
 
 class _Parts:
-    """One call in the making; ``ended`` once the service said that its arguments are whole."""
+    """One call in the making; ``ended`` once the service said that its arguments are whole.
+
+    ``named_again`` if the last piece told its name behind its whole arguments, and nothing else.
+    """
 
     def __init__(self, index: int | None) -> None:
         self.index = index
@@ -34,6 +37,7 @@ class _Parts:
         self.name = ""
         self.arguments = ArgumentText()
         self.ended = False
+        self.named_again = False
         self.extra: dict[str, Any] = {}
 
     @property
@@ -83,7 +87,11 @@ class CallAssembly:
             call = self._begin(index)
         elif _repeats(call, item):
             call.arguments.replace("")
+        elif call.named_again and _begins_arguments(item):
+            call = self._again(call, index)
+        named_again = bool(_name(item)) and not _arguments(item) and call.arguments.closed
         self._fill(call, item)
+        call.named_again = named_again
 
     def add_end(self, item: Mapping[str, Any]) -> None:
         """Take the whole arguments of the call that an item is marked with, in place of its pieces."""
@@ -135,6 +143,15 @@ class CallAssembly:
             return last
         return self._by_id.get(call_id, None if last.id else last)
 
+    def _again(self, call: _Parts, index: int | None) -> _Parts:
+        """Where arguments go that begin anew: a call with an id is repeated, else another one begins."""
+        if call.id:
+            call.arguments.replace("")
+            return call
+        another = self._begin(index)
+        another.name = call.name
+        return another
+
     def _begin(self, index: int | None) -> _Parts:
         if len(self._calls) == MAX_CALLS:
             raise _too_large(f"more than {MAX_CALLS} tool calls")
@@ -178,8 +195,11 @@ def _begins_another(call: _Parts, item: Mapping[str, Any]) -> bool:
 def _repeats(call: _Parts, item: Mapping[str, Any]) -> bool:
     """Whether a piece sends the call that it bears the id and the name of once more."""
     repeated = call.id and _id(item) == call.id and _name(item) == call.name
-    begins = _arguments(item).lstrip().startswith("{")
-    return bool(repeated and begins and call.arguments.closed)
+    return bool(repeated and _begins_arguments(item) and call.arguments.closed)
+
+
+def _begins_arguments(item: Mapping[str, Any]) -> bool:
+    return _arguments(item).lstrip().startswith("{")
 
 
 def _joined_name(before: str, name: str) -> str:

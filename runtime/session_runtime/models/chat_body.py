@@ -20,7 +20,7 @@ from session_runtime.models.http_body import (
     message_key,
     plain_text,
     readable_arguments,
-    schema_with_properties,
+    sent_schema,
     to_json,
 )
 from session_runtime.models.memo import SpecMemo
@@ -111,7 +111,7 @@ def _tool(spec: ToolSpec, as_shown: Shown) -> bytes:
     function = {
         "name": as_shown.name,
         "description": described(spec, as_shown.instead),
-        "parameters": schema_with_properties(spec.parameters),
+        "parameters": sent_schema(spec.parameters),
     }
     return to_json({"type": "function", "function": function})
 

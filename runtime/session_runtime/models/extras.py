@@ -13,6 +13,9 @@ _OWN_FIELDS: Final = frozenset({"role", "content", "tool_calls", "tool_call_id",
 RESPONSES_ITEMS: Final = "session_runtime.responses"
 """The field in which the wire ``responses`` keeps what other wires have no place for."""
 
+MESSAGES_BLOCKS: Final = "session_runtime.messages"
+"""The same of the wire ``messages``."""
+
 _OWN_CALL_FIELDS: Final = frozenset({"id", "type", "function", "index"})
 
 # Remarks about an answer that are no part of the conversation; strict servers refuse them as
@@ -28,6 +31,7 @@ _REMARKS: Final = frozenset(
         "audio",  # has another form in requests: only the id of an earlier answer
         "images",  # belongs into the content of a message in requests
         RESPONSES_ITEMS,  # is for the service that made them, on another wire
+        MESSAGES_BLOCKS,
     }
 )
 

@@ -10,6 +10,7 @@ from session_runtime.config.keys import dotted
 from session_runtime.config.models import ModelProfile
 from session_runtime.models.base import Model
 from session_runtime.models.offline import OfflineModel
+from session_runtime.models.recovery import THINKING, Dialect, RecoveringModel
 from session_runtime.models.scripted import ScriptedModel, read_script
 
 
@@ -19,7 +20,7 @@ def open_model(name: str, profile: ModelProfile) -> Model:
     Raises ConfigError for an address or a script that cannot be used. The caller closes the model.
     """
     match profile.wire:
-        case "chat" | "responses":
+        case "chat" | "responses" | "messages":
             return _at_service(name, profile)
         case "scripted":
             assert profile.script is not None, "ModelProfile asks for it"
@@ -29,6 +30,15 @@ def open_model(name: str, profile: ModelProfile) -> Model:
             return OfflineModel()
         case _:
             assert_never(profile.wire)
+
+
+def in_dialect(model: Model, profile: ModelProfile) -> Model:
+    """The model with what its profile says of its texts: whether they may be calls or thinking (ASK-6)."""
+    if profile.wire == "offline":
+        return model
+    thinking_field = THINKING if profile.wire == "chat" else None
+    dialect = Dialect(profile.recover_text_calls, profile.starts_thinking, thinking_field)
+    return RecoveringModel(model, dialect)
 
 
 def profile_digest(profile: ModelProfile) -> str:

@@ -7,7 +7,7 @@ without anything that looks like a key (CFG-4, SEC-4).
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
@@ -66,10 +66,16 @@ class RefusedError(PermanentError):
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """A wire's protocol: what people call it and the path that is added to ``base_url``."""
+    """A wire's protocol: what people call it and the path that is added to ``base_url``.
+
+    ``key_header`` carries a profile's key, behind ``key_scheme``; ``headers`` are sent with every request.
+    """
 
     name: str
     path: str
+    key_header: str = "authorization"
+    key_scheme: str = "Bearer "
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

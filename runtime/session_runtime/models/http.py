@@ -56,7 +56,7 @@ class ModelServer:
         self._client = client
         self._model = profile.model
         self._url = _url(profile.base_url or "", api.path)
-        self._headers = _headers(profile)
+        self._headers = _headers(profile, api)
         self._timeout = httpx2.Timeout(
             profile.timeout_s, connect=min(profile.timeout_s, CONNECT_TIMEOUT_S), pool=None
         )
@@ -246,14 +246,15 @@ def _url(base_url: str, path: str) -> httpx2.URL:
     return url.copy_with(path=url.path.rstrip("/") + path)
 
 
-def _headers(profile: ModelProfile) -> dict[str, str]:
+def _headers(profile: ModelProfile, api: faults.Api) -> dict[str, str]:
     headers = {
         "content-type": "application/json",
         "accept": "text/event-stream, application/json",
         "accept-encoding": "identity",
         "user-agent": "session-runtime",
+        **api.headers,
     }
     if profile.api_key:
-        headers["authorization"] = f"Bearer {profile.api_key.get_secret_value()}"
+        headers[api.key_header] = api.key_scheme + profile.api_key.get_secret_value()
     added = {name.lower(): value.get_secret_value() for name, value in profile.headers.items()}
     return headers | added

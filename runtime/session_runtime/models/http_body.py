@@ -18,6 +18,8 @@ IMAGE_NOTE: Final = "[an image, not shown]"
 
 _MESSAGE_FIELD: Final = "message."
 MAX_NAMES: Final = 100
+_COMBINED_IN_ORDER: Final = ("allOf", "anyOf", "oneOf")
+_COMBINED: Final = frozenset({*_COMBINED_IN_ORDER, "not"})
 _MAX_NAME_CHARS: Final = 64
 _NAMES_A_FIELD: Final = frozenset({400, 422})
 _UNKNOWN_FIELD: Final = re.compile(
@@ -148,8 +150,14 @@ def has_image(content: Content | None) -> bool:
     return isinstance(content, tuple) and any(isinstance(part, ImagePart) for part in content)
 
 
-def schema_with_properties(schema: JsonObject) -> JsonObject:
-    """Some services refuse an object without ``properties``; for validation it changes nothing."""
+def sent_schema(schema: JsonObject) -> JsonObject:
+    """The schema of a tool as services take it; arguments are checked against the whole one.
+
+    Some refuse an object without ``properties``. The well-known ones refuse a request, whatever else is in
+    it, if the top of a schema combines others: what those allow in addition is listed instead.
+    """
+    if not _COMBINED.isdisjoint(schema):
+        schema = _uncombined(schema)
     return schema if "properties" in schema else {**schema, "properties": {}}
 
 
@@ -161,6 +169,16 @@ def readable_arguments(arguments: str) -> str:
     except (ValueError, RecursionError):
         pass
     return json.dumps({"unreadable_arguments": arguments}, ensure_ascii=False)
+
+
+def _uncombined(schema: JsonObject) -> JsonObject:
+    parts = [part for name in _COMBINED_IN_ORDER for part in schema.get(name) or ()]
+    added = [part.get("properties") for part in parts if isinstance(part, Mapping)]
+    properties: dict[str, Any] = {}
+    for more in (*added, schema.get("properties")):
+        properties |= more if isinstance(more, Mapping) else {}
+    rest = {name: value for name, value in schema.items() if name not in _COMBINED}
+    return {**rest, "properties": properties}
 
 
 def _plain(value: object) -> object:

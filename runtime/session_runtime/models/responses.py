@@ -4,7 +4,6 @@ The bytes on their way and their faults are ``http``'s; the body is written in `
 answer understood in ``responses_reply``.
 """
 
-import hashlib
 import logging
 from dataclasses import replace
 from functools import partial
@@ -16,6 +15,7 @@ from session_runtime.config.models import ModelProfile
 from session_runtime.models.base import ModelReply, ModelRequest, OnText, call_ids
 from session_runtime.models.faults import Api
 from session_runtime.models.http import ModelServer
+from session_runtime.models.places import origin_of
 from session_runtime.models.responses_body import CHAIN, Chain, ResponsesBodyWriter
 from session_runtime.models.responses_reply import ResponseAssembly
 
@@ -34,7 +34,7 @@ class ResponsesModel:
 
     def __init__(self, profile: ModelProfile, client: httpx2.AsyncClient) -> None:
         self._server = ModelServer(profile, client, API)
-        self._origin = _origin(profile)
+        self._origin = origin_of(profile)
         self._writer = ResponsesBodyWriter(profile, self._origin)
         self._start = Chain(left_out=frozenset() if profile.chain else frozenset({CHAIN}))
 
@@ -52,8 +52,9 @@ class ResponsesModel:
         response_id = assembly.response_id
         if response_id is None:
             left_out |= {CHAIN}
-        covered = len(request.messages) + 1
-        return replace(reply, carry=Chain(response_id, covered, assembly.renamed(taken), left_out))
+        covered, calls = len(request.messages) + 1, tuple(call.id for call in reply.calls)
+        renamed = assembly.renamed(taken)
+        return replace(reply, carry=Chain(response_id, covered, renamed, left_out, calls))
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -65,9 +66,3 @@ class ResponsesModel:
             "chain = false in the profile avoids the attempt",
             self._server.endpoint.base_url,
         )
-
-
-def _origin(profile: ModelProfile) -> str:
-    """Names service and model without showing them: reasoning of another would be refused."""
-    where = f"{profile.base_url}\n{profile.model}"
-    return hashlib.blake2b(where.encode(), digest_size=8).hexdigest()

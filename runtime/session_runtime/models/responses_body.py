@@ -20,11 +20,12 @@ from session_runtime.models.http_body import (
     known_by_name,
     plain_text,
     readable_arguments,
-    schema_with_properties,
+    sent_schema,
     to_json,
 )
 from session_runtime.models.memo import SpecMemo
-from session_runtime.models.responses_items import Called, Reasoning, Said, kept_items
+from session_runtime.models.places import Called, Reasoning, Said
+from session_runtime.models.responses_items import kept_items
 from session_runtime.registry.deprecation import Shown, described, shown
 from session_runtime.registry.names import WireNames
 from session_runtime.registry.spec import ToolSpec
@@ -57,14 +58,21 @@ _ABOUT_REASONING: Final = re.compile(
 class Chain:
     """What one turn hands to the next; None for the id means that turns are not chained (any more).
 
-    ``covered`` messages are known at the service under ``response_id``; ``renamed`` gives the service's
-    id of a call where ours differs; ``left_out`` are the fields that it refused during this ask.
+    ``covered`` messages are known at the service under ``response_id``, the last of them with ``calls``;
+    ``renamed`` gives the service's id of a call where ours differs; ``left_out`` are the fields that it
+    refused during this ask.
     """
 
     response_id: str | None = None
     covered: int = 0
     renamed: Mapping[str, str] = field(default_factory=dict)
     left_out: frozenset[str] = frozenset()
+    calls: tuple[str, ...] = ()
+
+    def leads_to(self, messages: Sequence[Message]) -> bool:
+        """Whether the service knows the last answer as it stands here: with no call that it did not make."""
+        answer = messages[self.covered - 1 : self.covered]
+        return all(tuple(call.id for call in each.tool_calls) == self.calls for each in answer)
 
 
 class ResponsesBodyWriter:
@@ -83,7 +91,8 @@ class ResponsesBodyWriter:
 
         Without ``CHAIN`` it is the whole conversation, which the service is asked not to store.
         """
-        previous = chain.response_id if CHAIN not in left_out else None
+        known = CHAIN not in left_out and chain.leads_to(request.messages)
+        previous = chain.response_id if known else None
         new = request.messages if previous is None else request.messages[chain.covered :]
         renamed = {} if previous is None else chain.renamed
         origin = None if _REASONING in left_out else self._origin
@@ -159,7 +168,7 @@ def _tool(spec: ToolSpec, as_shown: Shown) -> bytes:
             "type": "function",
             "name": as_shown.name,
             "description": described(spec, as_shown.instead),
-            "parameters": schema_with_properties(spec.parameters),
+            "parameters": sent_schema(spec.parameters),
             "strict": False,
         }
     )

@@ -1,46 +1,20 @@
 """What an answer on the wire ``responses`` holds beyond text and calls, kept with its message (ASK-3).
 
-The kept field comes back in a history that callers write. So it holds no text and no call of its own,
-only reasoning and where it stood; all else is taken from the message it came with.
+Why nothing else is kept is told in ``places``.
 """
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, Literal, cast, get_args
+from typing import Any, Final, cast, get_args
 
 from session_runtime.models.extras import RESPONSES_ITEMS
+from session_runtime.models.places import Called, Phase, Place, Reasoning, Said, objects
 from session_runtime.types import JsonObject
-
-Phase = Literal["commentary", "final_answer"]
 
 _PHASES: Final[tuple[Phase, ...]] = get_args(Phase)
 _MAX_ITEMS: Final = 1_000
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _TEXT_FIELDS: Final = ("encrypted_content", "signature", "format")
-
-
-@dataclass(frozen=True, slots=True)
-class Reasoning:
-    """A reasoning item as it is sent back."""
-
-    item: JsonObject
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """A message stood here: that many characters of the text, and its part in the answer."""
-
-    characters: int
-    phase: Phase | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Called:
-    """The next call of the message stood here."""
-
-
-Place = Reasoning | Said | Called
 
 
 def keep_items(output: Iterable[Mapping[str, Any]], origin: str) -> JsonObject:
@@ -62,11 +36,6 @@ def kept_items(extra: JsonObject, origin: str) -> Sequence[Place]:
         return ()
     items = objects(kept.get("items"))[:_MAX_ITEMS]
     return [place for item in items if (place := _from_json(item)) is not None]
-
-
-def objects(value: object) -> list[dict[str, Any]]:
-    """The objects in a list; none if it is no list."""
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def text_of(item: Mapping[str, Any]) -> str:

@@ -14,8 +14,9 @@ from session_runtime.errors import PermanentError
 from session_runtime.models import faults
 from session_runtime.models.base import INCOMPLETE, ModelReply, plain_reason
 from session_runtime.models.call_parts import CallAssembly
+from session_runtime.models.places import objects
 from session_runtime.models.reading import State
-from session_runtime.models.responses_items import keep_items, objects, text_of
+from session_runtime.models.responses_items import keep_items, text_of
 from session_runtime.models.usage import read_usage
 from session_runtime.registry.names import WireNames
 

@@ -72,4 +72,5 @@ def _principal(name: str, key: HttpKey) -> Principal:
         Patterns(key.act_for),
         ADMIN in roles,
         key.max_concurrent_asks,
+        key.limits,
     )

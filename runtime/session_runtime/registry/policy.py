@@ -51,13 +51,22 @@ def routed_as(principal: Principal, identity: Identity) -> Identity:
 
 
 @dataclass(frozen=True, slots=True)
+class AgentTools:
+    """What a sub-agent may use if who asks may: its ``own`` tools and ``shared`` ones, one bit each."""
+
+    own: int
+    shared: int
+
+
+@dataclass(frozen=True, slots=True)
 class Policy:
     """What an operator's rules mean for the tools of one catalogue; bit i stands for ``specs[i]``.
 
     A denial wins over everything; then comes what a rule allows, then the default. A tool is off
     while its feature is, if it is destructive and such tools are denied, and for an identity that
     lacks one of the roles it requires; a ``revoked`` one is off for everybody (REL-9). What a source
-    does not offer to somebody is not there for them (RTE-2).
+    does not offer to somebody is not there for them (RTE-2). The ``private`` tools of sub-agents are
+    there for those alone (ASK-11).
     """
 
     positions: Mapping[str, int]
@@ -69,6 +78,7 @@ class Policy:
     by_role: tuple[tuple[str, int], ...]
     revoked: RevokedTools
     offers: tuple["_Offers", ...] = ()
+    private: int = 0
 
     def under(self, revocations: Revocations) -> "Policy":
         """The same policy without what is revoked, now or later."""
@@ -76,8 +86,16 @@ class Policy:
 
     def permitted(self, principal: Principal, identity: Identity) -> int:
         """Compute what may be seen and called for ``identity`` by ``principal``: what both may."""
-        mask = self._ruled(identity) & self._offered(routed_as(principal, identity))
-        return mask if principal.identity is None else mask & self._ruled(principal.identity)
+        shared = self._offered(routed_as(principal, identity)) & ~self.private
+        return shared & self._ruled(principal, identity, 0)
+
+    def permitted_in(self, agent: AgentTools, principal: Principal, identity: Identity) -> int:
+        """Compute what a sub-agent may use for who asks: of the shared tools what they may use too.
+
+        Its own tools are allowed with it, and denied like any other (ASK-11).
+        """
+        shared = self.permitted(principal, identity) & agent.shared
+        return shared | (agent.own & self._ruled(principal, identity, agent.own))
 
     def mask(self, identity: Identity) -> int:
         """Compute the tools that ``identity`` may see and call if it asks now, one bit each."""
@@ -90,8 +108,14 @@ class Policy:
             offered &= each.to(caller)
         return offered
 
-    def _ruled(self, identity: Identity) -> int:
-        allowed = self.default
+    def _ruled(self, principal: Principal, identity: Identity, granted: int) -> int:
+        """What the rules leave of all tools for both; ``granted`` needs no rule that allows it."""
+        mask = self._left(identity, granted)
+        own = principal.identity
+        return mask if own is None else mask & self._left(own, granted)
+
+    def _left(self, identity: Identity, granted: int) -> int:
+        allowed = self.default | granted
         denied = self.switched_off | self.destructive | self.revoked.mask
         for rule in self.rules:
             concerned = rule.concerns(identity)
@@ -115,10 +139,8 @@ class Policy:
         spec, bit = self.specs[self.positions[name]], 1 << self.positions[name]
         if (revocation := self.revoked.by(name)) is not None:
             return f"revoked: number {revocation.number}, the pattern {revocation.pattern!r}"
-        if bit & self.switched_off:
-            return f"off: its feature {spec.feature!r} is not on in [features]"
-        if bit & self.destructive:
-            return "denied by access.destructive, because it is destructive"
+        if off := self._off(spec, bit):
+            return off
         for rule in self.rules:
             concerned = rule.concerns(identity)
             if bit & rule.deny and concerned is not False:
@@ -130,6 +152,16 @@ class Policy:
             if bit & rule.allow and rule.concerns(identity):
                 return f"allowed by access.rules.{rule.name}"
         return f"{'allowed' if bit & self.default else 'denied'} by access.default"
+
+    def _off(self, spec: ToolSpec, bit: int) -> str | None:
+        """What keeps a tool from everybody."""
+        if spec.owner:
+            return f"for the sub-agent {spec.owner!r} alone"
+        if bit & self.switched_off:
+            return f"off: its feature {spec.feature!r} is not on in [features]"
+        if bit & self.destructive:
+            return "denied by access.destructive, because it is destructive"
+        return None
 
     def _lacking(
         self, spec: ToolSpec, bit: int, principal: Principal, identity: Identity
@@ -214,6 +246,7 @@ def compile_policy(
         tuple((role, bits(tools)) for role, tools in sorted(requiring.items())),
         RevokedTools(Revocations(), positions),
         tuple(_compile_offers(specs, positions, sources)),
+        bits([position for position, spec in enumerate(specs) if spec.owner]),
     )
 
 

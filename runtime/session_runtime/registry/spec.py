@@ -42,7 +42,7 @@ class ToolSpec:
     the source recognises a call that it had before by the context's idempotency key. ``requires`` are
     roles, all of which an identity must hold; ``feature`` is a flag that must be on. ``digest`` covers
     everything that a caller could notice. Compared by identity: two specs are the same only if they are the
-    same object.
+    same object. ``owner`` is the sub-agent that alone may call the tool, empty for a shared one (ASK-11).
     """
 
     name: str
@@ -65,6 +65,7 @@ class ToolSpec:
     output: JsonObject | None = None
     idle_timeout_s: float | None = None
     keyed: bool = False
+    owner: str = ""
 
     @property
     def repeatable(self) -> bool:

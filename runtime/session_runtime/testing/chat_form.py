@@ -11,6 +11,7 @@ from session_runtime.testing.replies import (
     ChatReply,
     RawReply,
     Reply,
+    edited,
     halves,
     words,
 )
@@ -24,14 +25,15 @@ def as_completion(reply: Reply, request: JsonObject, number: int) -> RawReply:
     head = {"id": f"chatcmpl-{number}", "created": 0, "model": request.get("model", "model")}
     if request.get("stream"):
         options = request.get("stream_options") or {}
-        chunks = _chunks(reply, head, with_usage=bool(options.get("include_usage")))
+        chunks = list(_chunks(reply, head, with_usage=bool(options.get("include_usage"))))
+        chunks = edited(reply, "chat", chunks)
         pieces = [f"data: {json.dumps(chunk)}\n\n".encode() for chunk in chunks]
         return RawReply(
             (*pieces, b"data: [DONE]\n\n"), 200, {"content-type": EVENTS_TYPE}, reply.pace
         )
-    return RawReply(
-        (json.dumps(_whole(reply, head)).encode(),), 200, {"content-type": JSON_TYPE}, reply.pace
-    )
+    whole = edited(reply, "chat", [_whole(reply, head)])
+    body = json.dumps(whole[0]).encode()
+    return RawReply((body,), 200, {"content-type": JSON_TYPE}, reply.pace)
 
 
 def _whole(reply: ChatReply, head: JsonObject) -> dict[str, Any]:

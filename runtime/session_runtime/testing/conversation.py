@@ -1,5 +1,6 @@
 """What a request asks, whichever wire it came on; what is said to it is decided by its reader."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,7 +10,7 @@ Request = Mapping[str, Any]
 def messages_of(request: Request) -> list[dict[str, Any]]:
     """The conversation of a request as messages of chat completions; a chained one must be complete."""
     if "messages" in request:
-        return list(request["messages"])
+        return [each for message in request["messages"] for each in _said(message)]
     asked = request.get("input") or []
     if isinstance(asked, str):
         return [{"role": "user", "content": asked}]
@@ -28,6 +29,33 @@ def question_of(request: Request) -> str:
 def tool_names(request: Request) -> list[str]:
     """The wire names of the function tools of a request, in order."""
     return [tool.get("function", tool)["name"] for tool in request.get("tools") or ()]
+
+
+def _said(message: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """A message of chat completions as it is, one of the Messages protocol as those that it stands for."""
+    content = message.get("content")
+    blocks = content if isinstance(content, list) else []
+    results = [_result(block) for block in blocks if block["type"] == "tool_result"]
+    calls = [_call(block) for block in blocks if block["type"] == "tool_use"]
+    if not results and not calls:
+        return [dict(message)]
+    rest = [block for block in blocks if block["type"] not in {"tool_result", "tool_use"}]
+    if calls:
+        return [{"role": "assistant", "content": rest or None, "tool_calls": calls}]
+    return [*results, *([{"role": "user", "content": rest}] if rest else [])]
+
+
+def _result(block: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "role": "tool",
+        "tool_call_id": block["tool_use_id"],
+        "content": block.get("content", ""),
+    }
+
+
+def _call(block: Mapping[str, Any]) -> dict[str, Any]:
+    function = {"name": block["name"], "arguments": json.dumps(block["input"])}
+    return {"id": block["id"], "type": "function", "function": function}
 
 
 def _message(item: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,9 +1,9 @@
-"""What a fake service says; how it looks is decided per wire in ``chat_form`` and ``response_form``."""
+"""What a fake service says; how it looks on a wire is decided in the module of its form."""
 
 import asyncio
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -38,13 +38,18 @@ class Call:
     extra: JsonObject = field(default_factory=nothing)
 
 
+Edit = Callable[[list[dict[str, Any]]], list[dict[str, Any]]]
+"""Changes what is sent: the objects of a stream in their order, or the one that is not streamed."""
+
+
 @dataclass(frozen=True, slots=True)
 class ChatReply:
-    """A reply on either wire, streamed or not, as the request asks.
+    """A reply on any wire, streamed or not, as the request asks.
 
     ``extra`` are more fields of the message, on the wire ``chat``; ``items`` stand before text and calls
-    in the output, on the wire ``responses``. ``usage`` and ``finish_reason`` are in the words of chat
-    completions; without ``usage`` the server does not tell any.
+    in the output, on the wires ``responses`` and ``messages``. ``usage`` and ``finish_reason`` are in the
+    words of chat completions; without ``usage`` the server does not tell any. ``edits`` are per wire what is
+    to be wrong with it.
     """
 
     text: str = ""
@@ -53,6 +58,7 @@ class ChatReply:
     finish_reason: str = "stop"
     extra: JsonObject = field(default_factory=nothing)
     items: tuple[JsonObject, ...] = ()
+    edits: Mapping[str, Edit] = field(default_factory=dict)
     pace: Pace = field(default_factory=Pace)
 
 
@@ -69,14 +75,22 @@ class RawReply:
 Reply = ChatReply | RawReply
 
 
-def reply_text(text: str, *, usage: JsonObject | None = None, pace: Pace | None = None) -> Reply:
+def edited(reply: ChatReply, wire: str, objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The objects of a reply as its edit for a wire leaves them."""
+    edit = reply.edits.get(wire)
+    return objects if edit is None else edit(objects)
+
+
+def reply_text(
+    text: str, *, usage: JsonObject | None = None, pace: Pace | None = None
+) -> ChatReply:
     """The model answers in words."""
     return ChatReply(text, usage=usage, pace=pace or Pace())
 
 
 def reply_calls(
     *calls: tuple[str, Mapping[str, Any] | str], text: str = "", pace: Pace | None = None
-) -> Reply:
+) -> ChatReply:
     """The model calls tools: pairs of wire name and arguments, as an object or as raw text."""
     return ChatReply(
         text,

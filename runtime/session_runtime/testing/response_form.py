@@ -9,6 +9,7 @@ from session_runtime.testing.replies import (
     JSON_TYPE,
     ChatReply,
     RawReply,
+    edited,
     halves,
     words,
 )
@@ -29,11 +30,11 @@ def as_response(reply: ChatReply, request: JsonObject, number: int) -> RawReply:
     """The bytes of a reply to ``request``, the ``number``-th that arrived."""
     response = _response(reply, request, number)
     if not request.get("stream"):
-        body = json.dumps(response).encode()
+        body = json.dumps(edited(reply, "responses", [response])[0]).encode()
         return RawReply((body,), 200, {"content-type": JSON_TYPE}, reply.pace)
     pieces = tuple(
         f"event: {event['type']}\ndata: {json.dumps(event | {'sequence_number': at})}\n\n".encode()
-        for at, event in enumerate(_events(response))
+        for at, event in enumerate(edited(reply, "responses", list(_events(response))))
     )
     return RawReply(pieces, 200, {"content-type": EVENTS_TYPE}, reply.pace)
 

@@ -145,7 +145,8 @@ async def _wait_for_start(pace: Pace) -> None:
 
 
 def _head(reply: RawReply, *, whole: bool) -> bytes:
-    reason = HTTPStatus(reply.status).phrase
+    known = {status.value: status.phrase for status in HTTPStatus}
+    reason = known.get(reply.status, "Unknown")
     size = f"content-length: {len(reply.pieces[0])}" if whole else "transfer-encoding: chunked"
     lines = [f"HTTP/1.1 {reply.status} {reason}", size]
     lines += [f"{name}: {value}" for name, value in reply.headers.items()]

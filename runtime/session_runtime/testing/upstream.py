@@ -1,4 +1,4 @@
-"""A model service on the loopback interface, for tests and load: it plays replies on both wires.
+"""A model service on the loopback interface, for tests and load: it plays replies on all wires.
 
 ``python -m session_runtime.testing.upstream --port 8200`` runs one in a process of its own that
 behaves as ``echo`` says.
@@ -20,12 +20,13 @@ from session_runtime.testing.chains import Chains
 from session_runtime.testing.chat_form import as_completion
 from session_runtime.testing.conversation import Request, question_of
 from session_runtime.testing.echo import echo
+from session_runtime.testing.message_form import as_message, refused
 from session_runtime.testing.replies import Pace, RawReply, Reply, reply_error
 from session_runtime.testing.response_form import as_response, output_of, response_id
 from session_runtime.testing.server import Connection, HttpRequest
 
 HOST: Final = "127.0.0.1"
-_PATHS: Final = ("/chat/completions", "/responses")
+_PATHS: Final = ("/chat/completions", "/responses", "/messages")
 _GOLDEN: Final = 0.618_033_988_749_895
 
 Replies = (
@@ -37,7 +38,7 @@ Replies = (
 
 
 class Upstream:
-    """Serves chat completions and Responses while it is entered.
+    """Serves chat completions, Responses and Messages while it is entered.
 
     ``replies`` are played in the order in which requests arrive; or, so that asks in parallel cannot
     take each other's, per text of the last user message; or they are made by a function of the
@@ -47,7 +48,8 @@ class Upstream:
 
     Responses are stored unless the request says ``store: false``. A function is given a chained request
     with its whole conversation as ``input``. An unknown previous response is refused (404), so is a call
-    without an output and an output without a call (400).
+    without an output and an output without a call (400). Likewise refused are Messages that do not keep
+    that protocol's rules.
     """
 
     def __init__(self, replies: Replies, *, port: int = 0, keep: bool = True) -> None:
@@ -116,6 +118,9 @@ class Upstream:
             self.requests.append(question)
         if wire == "responses":
             return await self._respond(question, number)
+        if wire == "messages":
+            refusal = refused(question)
+            return refusal or as_message(await self._reply(question), question, number)
         return as_completion(await self._reply(question), question, number)
 
     async def _respond(self, request: Request, number: int) -> RawReply:

@@ -3,6 +3,7 @@
 import importlib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from session_runtime.config.settings import Settings
 from session_runtime.config.snapshot import ConfigSnapshot
@@ -12,6 +13,9 @@ from session_runtime.toolbox.files.roots import protected_places
 from session_runtime.toolbox.notes import FILE as NOTES_FILE
 from session_runtime.toolbox.notes import NoteStore
 from session_runtime.toolbox.owner import Owner
+
+FILE_AGENT: Final = "file_agent"
+"""The bundled sub-agent, which works on files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +29,7 @@ class Toolbox:
     @property
     def idle(self) -> tuple[str, ...]:
         """Patterns of bundled tools that would have nothing to work on: they are left out."""
-        offers = {"notes.*": self.notes, "web.*": self.web}
+        offers = {"notes.*": self.notes, "web.*": self.web, FILE_AGENT: self.files}
         files = idle_tools(self.files)
         return (*(pattern for pattern, offer in offers.items() if offer is None), *files)
 

@@ -87,13 +87,25 @@ class TurnRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class AgentRecord:
+    """What a sub-agent did for one call: ``agent`` is its path, ``call_id`` the call that it answered."""
+
+    agent: str
+    call_id: str
+    outcome: Outcome
+    error_code: str | None
+    turns: tuple[TurnRecord, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class AskRecord:
     """One ask from start to end; ``principal`` is who asked, ``identity`` what the request stated.
 
     ``started_at`` is ISO 8601 in UTC; ``duration_s`` all seconds, ``daemon_s`` those spent neither
     in the model nor in tools. ``tokens_full_list`` estimates what the tool schemas of all turns had
     cost without tool search, ``tokens_exposed`` what they did cost, directory included. ``confirmed`` are
-    the calls that a person had agreed to or declined, which the ask began with.
+    the calls that a person had agreed to or declined, which the ask began with; ``invoked`` is the one call
+    that stood instead of a question.
     """
 
     ask_id: str
@@ -114,6 +126,8 @@ class AskRecord:
     daemon_s: float
     tokens_full_list: int
     tokens_exposed: int
+    agents: tuple[AgentRecord, ...] = ()
+    invoked: CallRecord | None = None
 
     @property
     def tokens_saved(self) -> int:
@@ -147,6 +161,7 @@ def record_call(
 
 def record_to_json(record: AskRecord) -> dict[str, Any]:
     """One line of the trace as plain data; all that models, tools and errors say is redacted."""
+    invoked = {} if record.invoked is None else {"invoked": _call_to_json(record.invoked)}
     return {
         "ask_id": record.ask_id,
         "started_at": record.started_at,
@@ -159,6 +174,7 @@ def record_to_json(record: AskRecord) -> dict[str, Any]:
         "prefetch": [_call_to_json(call) for call in record.prefetch],
         "confirmed": [_call_to_json(call) for call in record.confirmed],
         "turns": [_turn_to_json(turn) for turn in record.turns],
+        "agents": [_agent_to_json(agent) for agent in record.agents],
         "outcome": record.outcome,
         "error": _error_to_json(record.error),
         "usage": usage_to_json(record.usage),
@@ -167,6 +183,17 @@ def record_to_json(record: AskRecord) -> dict[str, Any]:
         "tokens_full_list": record.tokens_full_list,
         "tokens_exposed": record.tokens_exposed,
         "tokens_saved": record.tokens_saved,
+        **invoked,
+    }
+
+
+def _agent_to_json(record: AgentRecord) -> dict[str, Any]:
+    return {
+        "agent": record.agent,
+        "call_id": redact_text(record.call_id),
+        "outcome": record.outcome,
+        "error_code": record.error_code,
+        "turns": [_turn_to_json(turn) for turn in record.turns],
     }
 
 

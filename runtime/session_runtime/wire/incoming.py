@@ -1,9 +1,11 @@
 """Reads asks and messages from parsed JSON; every problem is named at once, with the way out."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Final, cast, get_args
 
+from session_runtime.direct import DirectCall
 from session_runtime.types import (
     NOTHING,
     AskRequest,
@@ -38,6 +40,17 @@ _REQUEST_FIELDS: Final = (
     "confirmations",
     "declined",
     "detach",
+    "callback",
+)
+_INVOKE_FIELDS: Final = (
+    "arguments",
+    "identity",
+    "conversation",
+    "deadline_s",
+    "metadata",
+    "confirmations",
+    "detach",
+    "callback",
 )
 _CONFIRM_FIELDS: Final = ("text", "confirmations", "declined", "detach")
 _IDENTITY_FIELDS: Final = ("user", "roles", "channel", "group")
@@ -77,6 +90,38 @@ def read_request(fields: Fields) -> AskRequest:
     if not problems:
         _check_one_question(request, fields)
     return request
+
+
+def invoke_from_json(data: object, call: DirectCall) -> AskRequest:
+    """Read what a tool is called with, as a request that makes ``call`` with those arguments (NET-1f).
+
+    Raises RequestError that lists every problem.
+    """
+    problems: list[str] = []
+    fields = Fields(data, "", problems)
+    fields.refuse_unknown(_INVOKE_FIELDS)
+    arguments = Fields(fields.data.get("arguments", {}), "arguments", problems).data
+    request = AskRequest(
+        identity=_identity(fields.data.get("identity"), problems),
+        conversation=fields.text("conversation", limit=MAX_NAME_CHARS, blank=False),
+        deadline_s=fields.seconds("deadline_s"),
+        metadata=_metadata(fields),
+        confirmations=_tokens(fields, "confirmations"),
+        call=replace(call, arguments=arguments),
+    )
+    raise_if_any(problems)
+    return request
+
+
+def callback_from_json(data: object) -> str | None:
+    """The name of the callback that is told of the end, if any; raises RequestError for what is none."""
+    problems: list[str] = []
+    fields = Fields(data, "", problems)
+    name = fields.text("callback", limit=MAX_NAME_CHARS, blank=False)
+    if name is not None and not fields.flag("detach") and not problems:
+        fields.complain("callback", "is for asks that go on without their client; give detach too")
+    raise_if_any(problems)
+    return name
 
 
 def detach_from_json(data: object) -> bool:

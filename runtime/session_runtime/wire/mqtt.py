@@ -2,17 +2,23 @@
 
 import hashlib
 import hmac
+import re
 from dataclasses import dataclass
 from typing import Final
 
 MAX_CORRELATION_BYTES: Final = 128
 MAX_TOPIC_BYTES: Final = 512
+MAX_TOPIC_LEVELS: Final = 16
+"""Bounds of a response topic; brokers end connections on which they are given much deeper ones."""
+
 JSON_TYPE: Final = "application/json"
 
 TYPE: Final = "type"
 """User property of an answer: RESULT, ERROR, or the type of an event."""
 
 SEQ: Final = "seq"
+"""User property of events and of the last message of an ask; what was not let in has none."""
+
 REPLICA: Final = "replica"
 KEPT: Final = "kept"
 """User property of an answer that was given before: nothing ran for this one."""
@@ -32,12 +38,27 @@ ERROR: Final = "error"
 NONE: Final = "none"
 STARTED: Final = "started"
 
+PRESENCE_S: Final = 86_400
+"""Expiry of every presence, so that what is left of it tells how long ago it was published."""
+
+BEAT_S: Final = 60.0
+"""A replica publishes its presence again after so long, even if nothing changed."""
+
+ALIVE: Final = "alive"
+"""Type of a message that says that an ask goes on, or waits for its turn; it has no content."""
+
+_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _CONTEXT: Final = b"session-runtime mqtt ask 1"
 
 
 def ask_topic(prefix: str) -> str:
     """Where requests are published."""
     return f"{prefix}/ask"
+
+
+def replica_topic(prefix: str, replica: str) -> str:
+    """Where a request is published again that this replica has begun."""
+    return f"{prefix}/ask/{replica}"
 
 
 def shared_filter(prefix: str, group: str) -> str:
@@ -50,9 +71,24 @@ def reply_root(prefix: str) -> str:
     return f"{prefix}/reply/"
 
 
+def is_replica_name(text: str) -> bool:
+    """Whether a replica may have this name, so that it can be part of a topic."""
+    return _NAME.fullmatch(text) is not None
+
+
 def status_topic(prefix: str, replica: str) -> str:
-    """Where a replica says how it is, as a retained message."""
+    """Where a replica says how it is, as a retained message: its presence.
+
+    That is a JSON object with ``replica``, ``state`` (online, draining, offline), ``since`` when it is in
+    that state and ``at`` when it was published, both in seconds since 1970, and what
+    ``wire.presence`` reads. A last will, which the broker publishes, has only the first two.
+    """
     return f"{prefix}/status/{replica}"
+
+
+def status_filter(prefix: str) -> str:
+    """What to subscribe to for the presence of all replicas."""
+    return f"{prefix}/status/+"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,11 @@
 
 from typing import Any, assert_never
 
+from session_runtime.direct import Called
 from session_runtime.types import (
     AskEvent,
     AskFinished,
+    AskRequest,
     AskResult,
     AskStarted,
     ConfirmationRequired,
@@ -42,6 +44,32 @@ def message_to_json(message: Message) -> dict[str, Any]:
     return data
 
 
+def request_to_json(request: AskRequest) -> dict[str, Any]:
+    """A question as ``request_from_json`` reads it; what a request leaves open is not there."""
+    who = request.identity
+    identity = {
+        "user": who.user,
+        "roles": None if who.roles is None else sorted(who.roles),
+        "channel": who.channel,
+        "group": who.group,
+    }
+    data: dict[str, Any] = {
+        "text": request.text,
+        "messages": [message_to_json(message) for message in request.messages],
+        "history": [message_to_json(message) for message in request.history],
+        "instructions": request.instructions,
+        "identity": {name: value for name, value in identity.items() if value is not None},
+        "conversation": request.conversation,
+        "model": request.model,
+        "deadline_s": request.deadline_s,
+        "metadata": dict(request.metadata),
+        "silent": request.silent,
+        "confirmations": list(request.confirmations),
+        "declined": list(request.declined),
+    }
+    return {name: value for name, value in data.items() if value not in (None, [], {}, False)}
+
+
 def result_to_json(result: AskResult) -> dict[str, Any]:
     """How an ask ended (INT-2); ``error``, ``pending`` and ``cut_off`` are there only if it has them."""
     data: dict[str, Any] = {
@@ -61,6 +89,42 @@ def result_to_json(result: AskResult) -> dict[str, Any]:
         data["pending"] = [_pending_to_json(call) for call in result.pending]
     if result.cut_off is not None:
         data["cut_off"] = result.cut_off
+    if result.called is not None:
+        data["call"] = _called_to_json(result.called)
+    return data
+
+
+def invoked_to_json(result: AskResult) -> dict[str, Any]:
+    """What came of a tool that was called by its name: ``ok``, and then ``result`` or ``error`` (NET-1f)."""
+    called = result.called
+    data: dict[str, Any] = {
+        "ok": called is not None and called.ok,
+        "ask_id": result.ask_id,
+        "generation": result.generation,
+    }
+    if called is not None:
+        data |= _called_to_json(called)
+    if result.error is not None:
+        data["error"] = error_to_json(result.error)
+    if result.pending:
+        data["pending"] = [_pending_to_json(call) for call in result.pending]
+    return data
+
+
+def _called_to_json(called: Called) -> dict[str, Any]:
+    """One call; ``result`` is there if it went well, ``structured`` and ``whole_chars`` if there are any."""
+    data: dict[str, Any] = {
+        "ok": called.ok,
+        "tool": called.tool,
+        "attempts": called.attempts,
+        "duration_ms": round(called.duration_s * 1000, 3),
+    }
+    if called.ok:
+        data["result"] = called.text
+    if called.structured is not None:
+        data["structured"] = dict(called.structured)
+    if called.whole_chars is not None:
+        data["whole_chars"] = called.whole_chars
     return data
 
 
@@ -92,6 +156,8 @@ def error_to_json(error: ErrorInfo) -> dict[str, Any]:
 def event_to_json(event: AskEvent, lost: int = 0) -> dict[str, Any]:
     """One event (INT-3); ``lost`` events before it were dropped because the reader fell behind."""
     data = {"type": event.type, "ask_id": event.ask_id, "seq": event.seq, **_event_body(event)}
+    if event.agent is not None:
+        data["agent"] = event.agent
     if lost:
         data["lost"] = lost
     return data

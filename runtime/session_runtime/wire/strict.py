@@ -39,6 +39,22 @@ def strict_json(text: str) -> object:
         data = _DECODER.decode(text)
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
+    return _checked(data)
+
+
+def strict_json_at(text: str, start: int) -> tuple[object, int]:
+    """Parse the strict JSON value that begins at ``start``; returns it and where it ends.
+
+    Takes time in proportion to the value. Raises ValueError like ``strict_json``.
+    """
+    try:
+        data, end = _DECODER.raw_decode(text, start)
+    except RecursionError:
+        raise ValueError(_TOO_DEEP) from None
+    return _checked(data), end
+
+
+def _checked(data: object) -> object:
     problem = _tree_problem(data)
     if problem:
         raise ValueError(problem)

@@ -13,7 +13,14 @@ from session_runtime.config.mqtt import MqttSettings, MqttSigner
 from session_runtime.registry.keyring import Keyring
 from session_runtime.transports.mqtt.backoff import Backoff
 from session_runtime.transports.mqtt.endpoint import MqttEndpoint
-from session_runtime.transports.mqtt.link import Incoming, LinkError, Outgoing, Terms
+from session_runtime.transports.mqtt.link import (
+    Incoming,
+    LinkError,
+    Outgoing,
+    Terms,
+    TooLargeError,
+    UndeliverableError,
+)
 from session_runtime.transports.mqtt.state import MqttState
 from session_runtime.types import AskEvent, AskFinished, AskRequest, AskResult, AskStarted
 
@@ -57,18 +64,22 @@ class MemoryLink:
         self.acknowledged: list[Incoming] = []
         self.subscribed = terms.subscription is not None
         self.dead = False
+        self.unreadable = False
         self._broker = broker
         self._inbox: asyncio.Queue[Incoming | None] = asyncio.Queue()
 
     async def messages(self) -> AsyncIterator[Incoming]:
         while (message := await self._inbox.get()) is not None:
             yield message
-        raise LinkError("cut")
+        raise LinkError("cut", unreadable=self.unreadable)
 
     async def publish(self, message: Outgoing) -> None:
         if self.dead:
             raise LinkError("cut")
-        self._broker.take(message)
+        if self._broker.breaks_at(message):
+            self.cut()
+            raise LinkError("cut")
+        await self._broker.take(message)
 
     def acknowledge(self, message: Incoming) -> None:
         self.acknowledged.append(message)
@@ -87,12 +98,19 @@ class MemoryLink:
 
 @dataclass
 class MemoryBroker:
-    """Keeps what was published; ``links`` are all connections that there were, the present one last."""
+    """Keeps what was published; ``links`` are all connections that there were, the present one last.
+
+    It ends a connection when it is given what it ``breaks_at``, and says that it took a message when
+    ``takes_at`` is set, if that is given.
+    """
 
     links: list[MemoryLink] = field(default_factory=list)
     answers: list[Outgoing] = field(default_factory=list)
     statuses: list[Outgoing] = field(default_factory=list)
     refuses: int = 0
+    breaks_at: Callable[[Outgoing], bool] = lambda message: False
+    refuses_by: Callable[[Outgoing], UndeliverableError | None] = lambda message: None
+    takes_at: asyncio.Event | None = None
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     @asynccontextmanager
@@ -105,9 +123,14 @@ class MemoryBroker:
         self.changed.set()
         yield self.links[-1]
 
-    def take(self, message: Outgoing) -> None:
+    async def take(self, message: Outgoing) -> None:
+        refusal = self.refuses_by(message)
+        if refusal is not None:
+            raise refusal
         (self.statuses if message.retained else self.answers).append(message)
         self.changed.set()
+        if self.takes_at is not None:
+            await self.takes_at.wait()
 
     async def until(self, holds: Callable[[], bool]) -> None:
         """Wait until something holds that a message or a connection can change."""
@@ -143,6 +166,11 @@ class StubDoor:
 
     def most_at_hand(self) -> int:
         return 4
+
+
+def larger_than(most: int) -> Callable[[Outgoing], UndeliverableError | None]:
+    """A broker that takes no larger body."""
+    return lambda message: TooLargeError("too large") if len(message.body) > most else None
 
 
 def signer(secret: str = SECRET) -> MqttSigner:

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from session_runtime.transports.mqtt.window import Answer, MemoryWindow
-from session_runtime.types import AskRequest, AskResult
+from session_runtime.types import AskRequest, AskResult, ErrorInfo
 from tests.transports.mqtt.memory import (
     Emit,
+    MemoryBroker,
     StubDoor,
     answer,
     asking,
@@ -24,8 +25,9 @@ QUIET = {"events": "none"}
 
 @dataclass
 class Slow:
-    """An ask that runs until it is let go."""
+    """An ask that runs until it is let go; ``ends_as`` is its result if that is not an answer."""
 
+    ends_as: AskResult | None = None
     begun: asyncio.Event = field(default_factory=asyncio.Event)
     go_on: asyncio.Event = field(default_factory=asyncio.Event)
     runs: int = 0
@@ -34,6 +36,8 @@ class Slow:
         self.runs += 1
         self.begun.set()
         await self.go_on.wait()
+        if self.ends_as is not None:
+            return finish(self.ends_as, emit)
         return await answer(request, emit)
 
 
@@ -58,6 +62,54 @@ async def test_the_same_request_while_the_first_still_runs_joins_it() -> None:
         slow.go_on.set()
         await door.broker.until(lambda: len(door.link.acknowledged) == 2)
     assert (slow.runs, [kind_of(each) for each in door.broker.answers]) == (1, ["result"])
+
+
+@pytest.mark.requirement("NET-6b")
+async def test_of_copies_that_wait_for_the_same_run_only_the_newest_stays_unacknowledged() -> None:
+    slow = Slow()
+    async with served(StubDoor(slow.ask)) as door:
+        copies = [asking(properties={**AGAIN, "attempt": str(n)}) for n in range(1, 6)]
+        for copy in copies:
+            door.link.deliver(copy)
+        await door.broker.until(lambda: len(door.link.acknowledged) == 3)
+        assert door.link.acknowledged == copies[1:4]
+        slow.go_on.set()
+        await door.broker.until(lambda: len(door.link.acknowledged) == 5)
+    assert (slow.runs, [kind_of(each) for each in door.broker.answers]) == (1, ["result"])
+
+
+@pytest.mark.requirement("NET-6b")
+async def test_a_copy_that_comes_while_the_answer_is_on_its_way_gets_the_answer_too() -> None:
+    taken = asyncio.Event()
+    broker = MemoryBroker(takes_at=taken)
+    taken.set()
+    async with served(StubDoor(), broker) as door:
+        await broker.until(lambda: len(broker.statuses) == 1)
+        taken.clear()
+        door.link.deliver(asking(properties=QUIET))
+        await broker.until(lambda: len(broker.answers) == 1)
+        door.link.deliver(asking(properties=AGAIN))
+        await broker.until(lambda: len(broker.answers) == 2)
+        taken.set()
+        await broker.until(lambda: len(door.link.acknowledged) == 2)
+    first, second = broker.answers
+    assert second == replace(first, properties={**first.properties, "kept": "yes", "attempt": "2"})
+
+
+@pytest.mark.requirement("NET-6b")
+async def test_a_copy_that_waits_for_a_run_that_is_refused_is_refused_as_well() -> None:
+    slow = Slow(AskResult("a1", "failed", error=ErrorInfo("busy.queue", "full", True, 1.0)))
+    async with served(StubDoor(slow.ask)) as door:
+        door.link.deliver(asking(properties=QUIET))
+        door.link.deliver(asking(properties=AGAIN))
+        await slow.begun.wait()
+        slow.go_on.set()
+        await door.broker.until(lambda: len(door.link.acknowledged) == 2)
+    told = [(body_of(each)["error"]["code"], each.properties) for each in door.broker.answers]
+    assert told == [
+        ("busy.queue", {"type": "error", "replica": "r1"}),
+        ("busy.queue", {"type": "error", "replica": "r1", "attempt": "2"}),
+    ]
 
 
 @pytest.mark.requirement("NET-6b")
@@ -99,9 +151,8 @@ async def test_an_ask_outlives_its_connection_and_is_answered_by_the_next_one() 
 
 @pytest.mark.requirement("NET-6b")
 async def test_an_answer_that_is_no_longer_kept_is_not_made_by_a_second_run() -> None:
-    stub = StubDoor()
-    loop = asyncio.get_running_loop()
-    async with served(stub, window=MemoryWindow(600, loop.time, most_bytes=100)) as door:
+    stub = StubDoor(window_bytes=100)
+    async with served(stub) as door:
         await door.send(asking(properties=QUIET))
         [sent] = await door.send(asking(properties=AGAIN))
     assert (body_of(sent)["error"]["code"], len(stub.asked)) == ("mqtt.answer_gone", 1)
@@ -109,9 +160,8 @@ async def test_an_answer_that_is_no_longer_kept_is_not_made_by_a_second_run() ->
 
 @pytest.mark.requirement("NET-6c")
 async def test_a_full_window_answers_that_it_is_busy() -> None:
-    stub = StubDoor()
-    loop = asyncio.get_running_loop()
-    async with served(stub, window=MemoryWindow(600, loop.time, most=1)) as door:
+    stub = StubDoor(window_asks=1)
+    async with served(stub) as door:
         await door.send(asking())
         [sent] = await door.send(asking(correlation=b"2"))
     assert (body_of(sent)["error"]["code"], len(stub.asked)) == ("busy.window", 1)
@@ -137,11 +187,12 @@ async def test_an_ask_that_breaks_is_forgotten_and_the_door_goes_on(
 
 def test_asks_are_forgotten_after_their_time_unless_they_still_run() -> None:
     now = [0.0]
-    window = MemoryWindow(600, lambda: now[0])
+    window = MemoryWindow(600, lambda: now[0], most=9, most_bytes=100)
     ended, running = (window.begin(("p", "t", each), b"d") for each in (b"1", b"2"))
     assert ended is not None
     window.finish(ended, Answer("result", b"{}", 1))
-    ended.settled.set()
+    ended.settle()
+    window.finish(ended, Answer("error", b"{}", 1))  # which is kept instead
     now[0] = 601.0
     assert window.find(("p", "t", b"1")) is None
     assert window.find(("p", "t", b"2")) is running

@@ -9,11 +9,13 @@ from session_runtime.types import AskRequest, AskResult, AskStarted, ErrorInfo, 
 from tests.transports.mqtt.memory import (
     REPLY,
     Emit,
+    MemoryBroker,
     StubDoor,
     asking,
     body_of,
     finish,
     kind_of,
+    larger_than,
     served,
 )
 
@@ -86,7 +88,8 @@ async def test_what_is_left_of_a_message_bounds_its_ask() -> None:
     "reply",
     [
         *(None, "", "rt/reply/", "rt/reply", "rt/ask", "else/reply/me", "rt/reply/+"),
-        *("rt/reply/#", "rt/reply/a\0b", f"rt/reply/{'x' * 600}"),
+        *("rt/reply/#", "rt/reply/a\0b", f"rt/reply/{'x' * 600}", "rt/reply/a\ufeffb"),
+        *("rt/reply/" + "a/" * 14, "rt/reply/\x80"),
     ],
 )
 async def test_a_request_whose_answer_has_nowhere_to_go_is_counted_and_not_run(
@@ -121,6 +124,11 @@ async def test_a_request_that_the_broker_keeps_is_not_run_however_often_it_comes
         (Incoming("rt/ask", b"{}", reply=REPLY, correlation=b"x" * 129), "mqtt.correlation"),
         (Incoming("rt/ask", b"x" * 501, reply=REPLY, correlation=b"1"), "request.too_large"),
         (Incoming("rt/ask", b"", reply=REPLY, correlation=b"1"), "request.json"),
+        (
+            Incoming("rt/ask", b'{"text": "hi", "detach": true}', reply=REPLY, correlation=b"1"),
+            "request.invalid",
+        ),
+        (asking(expiry_s=0), "mqtt.expired"),
         (Incoming("rt/ask", b'{"txt": 1}', reply=REPLY, correlation=b"1"), "request.invalid"),
     ],
 )
@@ -188,3 +196,67 @@ async def test_a_message_is_acknowledged_only_once_it_is_answered() -> None:
         go_on.set()
         await door.broker.until(lambda: len(door.link.acknowledged) == 1)
         assert [kind_of(each) for each in door.broker.answers] == ["result"]
+
+
+@pytest.mark.requirement("NET-6c")
+async def test_an_answer_that_the_broker_does_not_take_for_its_size_is_told_instead() -> None:
+    broker = MemoryBroker(refuses_by=larger_than(400))
+
+    async def ask(request: AskRequest, emit: Emit) -> AskResult:
+        emit(TextDelta(ask_id="a1", seq=1, text="x" * 600))
+        emit(TextDelta(ask_id="a1", seq=2, text="y"))
+        return finish(AskResult("a1", "answered", "x" * 600), emit, seq=3)
+
+    async with served(StubDoor(ask), broker) as door:
+        sent = await door.send(asking())
+        [again] = await door.send(asking())
+    assert [kind_of(each) for each in sent] == ["text.delta", "error"]
+    assert body_of(sent[-1])["error"]["code"] == "mqtt.answer_too_large"
+    assert (again.body, again.properties["kept"]) == (sent[-1].body, "yes")
+
+
+@pytest.mark.requirement("NET-6d")
+async def test_an_answer_that_breaks_connections_is_told_of_instead_and_not_tried_again() -> None:
+    broker = MemoryBroker(breaks_at=lambda message: message.properties.get("type") == "result")
+    message = asking(properties={"events": "none"})
+    async with served(StubDoor(), broker) as door:
+        door.link.deliver(message)
+        await broker.until(lambda: len(broker.answers) == 1)
+        [again] = await door.send(message)
+    [first] = broker.answers[:1]
+    assert body_of(first)["error"]["code"] == "mqtt.answer_not_taken"
+    assert (again.body, again.properties["kept"], len(broker.links)) == (first.body, "yes", 3)
+
+
+@pytest.mark.requirement("NET-6d")
+async def test_a_sender_that_cannot_be_told_anything_is_given_up_and_the_door_goes_on() -> None:
+    broker = MemoryBroker(breaks_at=lambda message: message.correlation == b"1")
+    async with served(StubDoor(), broker) as door:
+        door.link.deliver(asking(properties={"events": "none"}))
+        await broker.until(lambda: len(broker.links) == 5)
+        [sent] = await door.send(asking(correlation=b"2", properties={"events": "none"}))
+        await door.at_rest()
+        counts = door.state.status()["messages"]  # type: ignore[index]
+    assert kind_of(sent) == "result"
+    assert (len(broker.links), counts["undelivered"], counts["answered"]) == (5, 1, 1)
+
+
+@pytest.mark.requirement("NET-6a")
+async def test_an_ask_that_goes_on_without_events_says_that_it_does_unless_nobody_listens() -> None:
+    going = asyncio.Event()
+
+    async def ask(request: AskRequest, emit: Emit) -> AskResult:
+        await going.wait()
+        return finish(AskResult("a1", "answered"), emit)
+
+    async with served(StubDoor(ask), alive_s=0.001) as door:
+        door.link.deliver(asking(correlation=b"1", properties={"events": "none"}))
+        door.link.deliver(asking(correlation=b"2"))
+        await door.broker.until(lambda: len(door.broker.answers) == 3)
+        going.set()
+        await door.broker.until(lambda: len(door.link.acknowledged) == 2)
+    alive = [each for each in door.broker.answers if kind_of(each) == "alive"]
+    assert {each.correlation for each in alive} == {b"2"}
+    assert alive[0] == Outgoing(
+        REPLY, b"{}", correlation=b"2", properties={"type": "alive", "replica": "r1"}
+    )

@@ -2,12 +2,15 @@
 
 import asyncio
 import json
+from contextlib import suppress
 
 import pytest
 
 from session_runtime.transports.mqtt.backoff import Backoff
-from session_runtime.transports.mqtt.link import Outgoing, Terms
+from session_runtime.transports.mqtt.link import Outgoing, Terms, UndeliverableError
+from session_runtime.transports.mqtt.state import OUTCOMES
 from session_runtime.types import AskRequest, AskResult
+from session_runtime.wire.mqtt import BEAT_S
 from tests.transports.mqtt.memory import (
     Emit,
     MemoryBroker,
@@ -31,24 +34,39 @@ async def test_a_connection_has_a_will_a_shared_subscription_and_a_bound_on_what
     None
 ):
     async with served(StubDoor()) as door:
-        assert door.link.terms == Terms("$share/replicas/rt/ask", 68, OFFLINE)
+        assert door.link.terms == Terms(
+            "$share/replicas/rt/ask", "rt/ask/r1", 68, OFFLINE, dropped=print
+        )
     async with served(StubDoor(group="")) as door:
         assert door.link.terms.subscription == "rt/ask"
 
 
 @pytest.mark.requirement("NET-6d")
 async def test_the_retained_status_follows_what_the_replica_is_and_ends_as_offline() -> None:
-    stub = StubDoor()
-    async with served(stub, tell_s=0.001) as door:
+    stub, now = StubDoor(), [100.0]
+    async with served(stub, tell_s=0.001, wall=lambda: now[0]) as door:
         await door.broker.until(lambda: len(door.broker.statuses) == 1)
-        stub.told = {"generation": 2}
+        stub.told, now[0] = {"generation": 2}, 107.0
         await door.broker.until(lambda: len(door.broker.statuses) == 2)
+        now[0] = 109.0
     assert [each.body for each in door.broker.statuses] == [
-        status("online", generation=1),
-        status("online", generation=2),
-        OFFLINE.body,
+        status("online", since=100.0, generation=1, at=100.0),
+        status("online", since=100.0, generation=2, at=107.0),
+        status("offline", since=109.0, at=109.0),
     ]
-    assert all(each.retained for each in door.broker.statuses)
+    assert {(each.retained, each.expiry_s) for each in door.broker.statuses} == {(True, 86_400)}
+
+
+@pytest.mark.parametrize("later_s", [BEAT_S, -1.0], ids=["a minute on", "the clock was set back"])
+@pytest.mark.requirement("NET-6d")
+async def test_a_status_without_change_is_told_again_as_a_sign_of_life(later_s: float) -> None:
+    now = [1_000.0]
+    async with served(StubDoor(), tell_s=0.001, wall=lambda: now[0]) as door:
+        await door.broker.until(lambda: len(door.broker.statuses) == 1)
+        now[0] += later_s
+        await door.broker.until(lambda: len(door.broker.statuses) == 2)
+        told = [json.loads(each.body) for each in door.broker.statuses]
+    assert told[1] == {**told[0], "at": 1_000.0 + later_s}
 
 
 @pytest.mark.requirement("NET-6d")
@@ -91,6 +109,43 @@ async def test_a_broker_that_goes_and_comes_is_subscribed_to_again_and_told_agai
     assert (told["connections"], told["fault"], told["in_hand"]) == (2, None, 0)
 
 
+@pytest.mark.requirement("NET-6d")
+async def test_what_cannot_be_read_is_forgotten_with_its_session_instead_of_coming_again() -> None:
+    async with served(StubDoor()) as door:
+        door.link.unreadable = True
+        await door.reconnected()
+        await door.reconnected()
+    assert [link.terms.clean for link in door.broker.links] == [False, True, False]
+
+
+@pytest.mark.requirement("NET-6d")
+async def test_a_request_that_begins_while_the_door_is_closed_by_force_is_ended_with_it() -> None:
+    begun = asyncio.Event()
+
+    async def ask(request: AskRequest, emit: Emit) -> AskResult:
+        begun.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    with suppress(asyncio.CancelledError):
+        async with served(StubDoor(ask)) as door:
+            door.link.deliver(asking())
+            await begun.wait()
+            door.serving.cancel()
+            door.link.deliver(asking(correlation=b"2"))
+    assert door.endpoint._tasks == set()
+
+
+@pytest.mark.requirement("NET-6d")
+async def test_a_broker_that_takes_no_status_takes_asks_all_the_same() -> None:
+    broker = MemoryBroker(
+        refuses_by=lambda message: UndeliverableError("no") if message.retained else None
+    )
+    async with served(StubDoor(), broker) as door:
+        assert [kind_of(each) for each in await door.send(asking())] == ["ask.started", "result"]
+    assert len(broker.links) == 1
+
+
 async def test_the_daemon_can_be_stopped_while_there_is_no_broker() -> None:
     broker = MemoryBroker()
     async with served(StubDoor(), broker) as door:
@@ -116,11 +171,7 @@ async def test_metrics_have_every_outcome_at_any_time() -> None:
         ("mqtt_messages_in_hand", ()): 0,
         ("mqtt_connections_total", ()): 1,
         ("mqtt_messages_total", ("answered",)): 1,
-        **{
-            ("mqtt_messages_total", (outcome,)): 0
-            for outcome in ("answered_again", "busy", "refused", "retained", "no_reply")
-        },
-        ("mqtt_messages_total", ("undelivered",)): 0,
+        **{("mqtt_messages_total", (outcome,)): 0 for outcome in OUTCOMES if outcome != "answered"},
     }
 
 

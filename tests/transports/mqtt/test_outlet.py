@@ -4,12 +4,12 @@ import asyncio
 
 import pytest
 
-from session_runtime.transports.mqtt.link import Outgoing, Terms
+from session_runtime.transports.mqtt.link import LinkError, Outgoing, Terms, UndeliverableError
 from session_runtime.transports.mqtt.outlet import Outlet
 from tests.transports.mqtt.memory import MemoryBroker, MemoryLink
 
 MESSAGE = Outgoing("rt/reply/me", b"{}")
-TERMS = Terms("rt/ask", 1, MESSAGE)
+TERMS = Terms("rt/ask", "rt/ask/r1", 1, MESSAGE, dropped=print)
 
 
 @pytest.mark.requirement("NET-6d")
@@ -35,3 +35,70 @@ async def test_without_a_connection_it_waits_for_one() -> None:
     outlet.open(MemoryLink(TERMS, broker))
     await publishing
     assert broker.answers == [MESSAGE]
+
+
+class Cut:
+    """Connections by which every message with this body ends them, one after the other."""
+
+    def __init__(self, body: bytes) -> None:
+        self.broker = MemoryBroker(breaks_at=lambda message: message.body == body)
+        self.outlet = Outlet()
+        self.deaths = 0
+
+    async def keep_open(self) -> None:
+        """Open the next connection each time that one breaks."""
+        while True:
+            self.outlet.open(MemoryLink(TERMS, self.broker))
+            await self.outlet.broken.wait()
+            self.deaths += 1
+
+
+@pytest.mark.requirement("NET-6d")
+async def test_a_message_that_two_connections_died_of_is_given_up_and_others_are_not() -> None:
+    cut = Cut(b"poison")
+    keeping = asyncio.create_task(cut.keep_open())
+    bodies = (b"1", b"poison", b"2")
+    async with asyncio.timeout(30):
+        told = await asyncio.gather(
+            *(cut.outlet.publish(Outgoing("rt/reply/me", body)) for body in bodies),
+            return_exceptions=True,
+        )
+    keeping.cancel()
+    assert [type(each) for each in told] == [type(None), UndeliverableError, type(None)]
+    assert sorted(each.body for each in cut.broker.answers) == [b"1", b"2"]
+    assert cut.deaths == 2
+
+
+class SlowLink(MemoryLink):
+    """A connection whose broker takes a while for each message, and all on their way die together."""
+
+    def __init__(self, broker: MemoryBroker) -> None:
+        super().__init__(TERMS, broker)
+        self._died = asyncio.Event()
+
+    async def publish(self, message: Outgoing) -> None:
+        for _ in range(5):
+            await asyncio.sleep(0)
+            if message.body == b"poison" or self._died.is_set():
+                self._died.set()
+                raise LinkError("cut")
+        await super().publish(message)
+
+
+@pytest.mark.requirement("NET-6d")
+async def test_what_was_on_its_way_beside_it_is_not_given_up_with_it() -> None:
+    broker, outlet = MemoryBroker(), Outlet()
+
+    async def keep_open() -> None:
+        while True:
+            outlet.open(SlowLink(broker))
+            await outlet.broken.wait()
+
+    keeping = asyncio.create_task(keep_open())
+    async with asyncio.timeout(30):
+        told = await asyncio.gather(
+            *(outlet.publish(Outgoing("rt/reply/me", body)) for body in (b"1", b"poison", b"2")),
+            return_exceptions=True,
+        )
+    keeping.cancel()
+    assert [type(each) for each in told] == [type(None), UndeliverableError, type(None)]

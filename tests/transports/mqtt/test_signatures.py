@@ -10,10 +10,25 @@ from hypothesis import strategies as st
 
 from session_runtime.errors import RequestError
 from session_runtime.transports.mqtt.link import Incoming
-from session_runtime.transports.mqtt.request import Rules, address_of, admit, unanswerable
+from session_runtime.transports.mqtt.request import (
+    Rules,
+    address_of,
+    admit,
+    check_fresh,
+    unanswerable,
+)
+from session_runtime.transports.mqtt.throttle import Throttle
 from session_runtime.types import LOCAL
 from session_runtime.wire.mqtt import Envelope, sign
-from tests.transports.mqtt.memory import SECRET, StubDoor, asking, body_of, served, signer
+from tests.transports.mqtt.memory import (
+    SECRET,
+    StubDoor,
+    asking,
+    body_of,
+    kind_of,
+    served,
+    signer,
+)
 from tests.transports.stub import keyring_of
 
 NOW = 1_000_000
@@ -80,8 +95,45 @@ def test_whatever_is_changed_of_a_signed_message_it_is_refused(
 @pytest.mark.parametrize("left_s", [-1, 0, 301])
 def test_a_signature_is_good_for_a_short_time_only(left_s: int) -> None:
     with pytest.raises(RequestError) as caught:
-        admit(signed(asking(), left_s=left_s), rules(bot=SECRET))
+        check_fresh(admit(signed(asking(), left_s=left_s), rules(bot=SECRET)), rules(bot=SECRET))
     assert caught.value.code == "auth.signature_expired"
+
+
+@pytest.mark.requirement("NET-6b")
+async def test_what_comes_again_after_its_signature_expired_gets_the_answer_of_its_run() -> None:
+    stub = StubDoor()
+    stub.keyring, stub.signers = keyring_of(bot={}), {"bot": signer()}
+    message = signed(asking(properties={"events": "none"}), now=time.time())
+    late = signed(asking(properties={"events": "none"}), left_s=-1, now=time.time())
+    async with served(stub) as door:
+        [first] = await door.send(message)
+        [again] = await door.send(late)
+        [new] = await door.send(signed(asking(correlation=b"2"), left_s=-1, now=time.time()))
+    assert (again.body, again.properties["kept"], len(stub.asked)) == (first.body, "yes", 1)
+    assert body_of(new)["error"]["code"] == "auth.signature_expired"
+
+
+@pytest.mark.requirement("NET-6e")
+async def test_strangers_are_told_why_they_are_refused_a_bounded_number_of_times() -> None:
+    stub = StubDoor()
+    stub.keyring, stub.signers = keyring_of(bot={}), {"bot": signer()}
+    strangers = [asking(correlation=str(number).encode()) for number in range(300)]
+    async with served(stub) as door:
+        told = await door.send(*strangers)
+        [answer] = await door.send(signed(asking(properties={"events": "none"}), now=time.time()))
+        await door.at_rest()
+        counts = door.state.status()["messages"]  # type: ignore[index]
+    assert 100 <= len(told) < 200
+    assert (counts["refused"], counts["untold"]) == (len(told), 300 - len(told))
+    assert kind_of(answer) == "result"
+
+
+def test_a_throttle_lets_through_so_many_at_once_and_so_many_in_a_second() -> None:
+    now = [0.0]
+    throttle = Throttle(lambda: now[0], per_s=2.0, at_once=3)
+    assert [throttle.admits() for _ in range(4)] == [True, True, True, False]
+    now[0] = 1.0
+    assert [throttle.admits() for _ in range(3)] == [True, True, False]
 
 
 @pytest.mark.requirement("NET-6e")

@@ -119,24 +119,25 @@ class Invoker:
         note: str = "",
         principal: Principal = LOCAL,
         consent: Consent = NOBODY,
+        most_chars: int | None = None,
     ) -> ToolResult:
         """Run one tool of ``catalog`` and put its result, or what went wrong, into words.
 
         ``place`` is where the whole of a result that is too long is kept (ASK-8b). ``note`` is added
         below the result, within the same limit; where that leaves no half of it, it is left out.
         ``principal`` is who asks for the identity of ``context``, ``consent`` what is known of a person's
-        consent to this call. Raises nothing but the cancellation of the caller, after the tool was
-        cancelled too.
+        consent to this call. ``most_chars`` is how long a result may be for who is no model.
+        Raises nothing but the cancellation of the caller, after the tool was cancelled too.
         """
         clock = asyncio.get_running_loop().time
         started = clock()
-        limit = spec.max_result_chars or self._max_result_chars
+        limit = most_chars or spec.max_result_chars or self._max_result_chars
         below = f"\n{note}" if note and 2 * len(note) < limit else ""
         caller = routed_as(principal, context.identity)
-        most_chars = limit - len(below)
+        room = limit - len(below)
         audit = CallAudit(self._audit, principal, spec, arguments, context)
         call = Call(
-            catalog, spec, arguments, context, most_chars, place, principal, caller, consent, audit
+            catalog, spec, arguments, context, room, place, principal, caller, consent, audit
         )
         answer: Answer | None = None
         try:

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from session_runtime.errors import RequestError, SessionRuntimeError, TransientError
 from session_runtime.types import AskResult, ErrorInfo
-from session_runtime.wire import error_to_json, result_to_json, to_bytes
+from session_runtime.wire import error_to_json, invoked_to_json, result_to_json, to_bytes
 
 JSON_TYPE: Final = "application/json"
 HEADERS: Final = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
@@ -19,7 +19,9 @@ STOPPING: Final = ErrorInfo(
 )
 
 _STATUS: Final[Mapping[str, int]] = {
+    "busy.budget": 429,
     "busy.queue": 429,
+    "busy.rate": 429,
     "auth.missing": 401,
     "auth.unknown": 401,
     "auth.act_for": 403,
@@ -40,6 +42,7 @@ _STATUS: Final[Mapping[str, int]] = {
     "request.origin": 403,
     "request.not_found": 404,
     "request.unknown_ask": 404,
+    "request.gone": 410,
     "request.key_reused": 422,
     "request.not_kept": 409,
     "request.nothing_to_confirm": 409,
@@ -49,6 +52,8 @@ _STATUS: Final[Mapping[str, int]] = {
     "request.unknown_revocation": 404,
     "revocations.not_kept": 500,
     "approvals.not_kept": 500,
+    "request.unknown_tool": 404,
+    "busy.callbacks": 429,
     "request.method": 405,
     "request.not_acceptable": 406,
     "request.timeout": 408,
@@ -107,6 +112,11 @@ def refused(result: AskResult) -> Response | None:
 def ask_answer(result: AskResult) -> Response:
     """Answer an ask: its result, whatever the outcome, or why it was refused."""
     return refused(result) or json_answer(result_to_json(result))
+
+
+def invoke_answer(result: AskResult) -> Response:
+    """Answer a call of a tool: what came of it, good or bad, or why it was refused."""
+    return refused(result) or json_answer(invoked_to_json(result))
 
 
 async def on_request_error(request: Request, error: Exception) -> Response:

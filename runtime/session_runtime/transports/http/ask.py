@@ -14,6 +14,7 @@ from starlette.types import Receive
 
 from session_runtime.ask.emitter import discard
 from session_runtime.ask.kept_asks import KeptAsk
+from session_runtime.callbacks.box import Expected
 from session_runtime.errors import RequestError
 from session_runtime.transports.follow import Follower
 from session_runtime.transports.http.accept import Form, choose_form
@@ -25,20 +26,25 @@ from session_runtime.transports.http.events import AskForm, EventStream
 from session_runtime.transports.http.guard import Gate
 from session_runtime.transports.outbox import Outbox
 from session_runtime.types import AskRequest, AskResult
-from session_runtime.wire import detach_from_json, request_from_json
+from session_runtime.wire import callback_from_json, detach_from_json, request_from_json
 
 _KEY: Final = re.compile(r"[\x21-\x7e]{1,255}")
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a client asks, and how: ``key`` and ``digest`` tell whether it has asked the same before."""
+    """What a client asks, and how: ``key`` and ``digest`` tell whether it has asked the same before.
+
+    ``callback`` names who is told of the end, ``answered`` writes the result where it is not streamed.
+    """
 
     request: AskRequest
     form: Form
     detach: bool = False
     key: str | None = None
     digest: bytes = b""
+    callback: str | None = None
+    answered: Callable[[AskResult], Response] = ask_answer
 
 
 class AskEndpoint:
@@ -55,42 +61,72 @@ class AskEndpoint:
         form = choose_form(",".join(request.headers.getlist("accept")))
         key = key_of(request)
         body = await read_body(request, self._limits.max_body_bytes, self._limits.body_timeout_s)
-        asked, detach = await parsed(body, _request_and_detach)
+        asked, detach, callback = await parsed(body, _read)
         asked = replace(asked, principal=self._gate.admit(request.scope))
         digest = b"" if key is None else hashlib.sha256(body).digest()
-        return await self.answer(Asked(asked, form, detach, key, digest), request.receive)
+        return await self.answer(Asked(asked, form, detach, key, digest, callback), request.receive)
 
     async def answer(self, asked: Asked, receive: Receive) -> Response | EventStream:
         """Run what is asked; one with a key or that is detached goes on without its client."""
         if asked.key is None and not asked.detach:
             return await self._attach(asked, receive)
+        if asked.callback is not None:
+            self._door.callbacks.check(asked.callback, asked.request.principal.name)
         kept = await self._door.kept.start(asked.request, key=asked.key, digest=asked.digest)
         if asked.detach:
-            return _accepted(kept)
+            return self._accepted(kept, asked.callback)
         if asked.form == "events":
             return self.follow(kept, refuses=True)
-        return await self._wait(kept.finished, receive)
+        return await self._wait(asked, kept.finished, receive)
 
     def follow(self, kept: KeptAsk, after: int = 0, *, refuses: bool = False) -> EventStream:
         """The events of an ask that is kept; a client that leaves does not disturb it."""
         source = Follower(kept.log, after)
-        form = AskForm(refuses=refuses)
-        return EventStream(source, kept.finished, self._stop, self._limits.ping_s, form)
+        form = AskForm(refuses=refuses, resumable=True)
+        ping_s = self._limits.ping_s
+        return EventStream(source, kept.finished, self._stop, ping_s, form, kept.ask_id)
 
     async def _attach(self, asked: Asked, receive: Receive) -> Response | EventStream:
         if asked.form == "events":
             outbox = Outbox()
             work = partial(self._door.ask, asked.request, outbox.emit)
             return EventStream(outbox, work, self._stop, self._limits.ping_s, AskForm())
-        return await self._wait(partial(self._door.ask, asked.request, discard), receive)
+        return await self._wait(asked, partial(self._door.ask, asked.request, discard), receive)
+
+    def _accepted(self, kept: KeptAsk, callback: str | None) -> Response:
+        """Say where a detached ask is found, or why there is no room for it."""
+        result = kept.result
+        if (
+            result is not None
+            and result.error is not None
+            and result.error.code.startswith("busy.")
+        ):
+            return ask_answer(result)
+        if callback is not None:
+            owner = kept.principal, kept.user
+            self._door.callbacks.expect(Expected(callback, kept.ask_id, *owner, kept.finished))
+        state = "running" if result is None else "ended"
+        location = {"location": f"/v1/asks/{kept.ask_id}"}
+        return json_answer({"ask_id": kept.ask_id, "state": state}, 202, location)
 
     async def _wait(
-        self, work: Callable[[], Coroutine[Any, Any, AskResult]], receive: Receive
+        self, asked: Asked, work: Callable[[], Coroutine[Any, Any, AskResult]], receive: Receive
     ) -> Response:
+        result = await self._attended(work, receive)
+        return error_answer(STOPPING, 503) if result is None else asked.answered(result)
+
+    async def attend(self, kept: KeptAsk, receive: Receive) -> bool:
+        """Wait for the end of an ask as long as its client does; tells whether it came."""
+        return await self._attended(kept.finished, receive) is not None
+
+    async def _attended(
+        self, work: Callable[[], Coroutine[Any, Any, AskResult]], receive: Receive
+    ) -> AskResult | None:
+        """Work as long as the client waits and the daemon does not stop."""
         asking = asyncio.create_task(work(), name="http ask")
         async with attached(asking, receive, self._stop):
             await asyncio.wait([asking])
-        return error_answer(STOPPING, 503) if asking.cancelled() else ask_answer(asking.result())
+        return None if asking.cancelled() else asking.result()
 
 
 def key_of(request: Request) -> str | None:
@@ -105,15 +141,5 @@ def key_of(request: Request) -> str | None:
     return given[0]
 
 
-def _accepted(kept: KeptAsk) -> Response:
-    """Say where a detached ask is found, or why there is no room for it."""
-    result = kept.result
-    if result is not None and result.error is not None and result.error.code.startswith("busy."):
-        return ask_answer(result)
-    state = "running" if result is None else "ended"
-    location = {"location": f"/v1/asks/{kept.ask_id}"}
-    return json_answer({"ask_id": kept.ask_id, "state": state}, 202, location)
-
-
-def _request_and_detach(data: object) -> tuple[AskRequest, bool]:
-    return request_from_json(data), detach_from_json(data)
+def _read(data: object) -> tuple[AskRequest, bool, str | None]:
+    return request_from_json(data), detach_from_json(data), callback_from_json(data)

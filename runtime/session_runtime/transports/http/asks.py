@@ -12,12 +12,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from session_runtime.ask.kept_asks import KeptAsk, follow_up
+from session_runtime.ask.kept_asks import KeptAsk, follow_up, no_longer_kept
 from session_runtime.ask.service import ALL, BY_OPERATOR
 from session_runtime.errors import RequestError
 from session_runtime.registry.revocations import checked_reason
 from session_runtime.transports.http.accept import choose_form
-from session_runtime.transports.http.answers import json_answer
+from session_runtime.transports.http.answers import STOPPING, error_answer, json_answer
 from session_runtime.transports.http.ask import Asked, AskEndpoint, key_of
 from session_runtime.transports.http.body import read_body
 from session_runtime.transports.http.door import HttpDoor, HttpLimits
@@ -75,10 +75,15 @@ class _Asks:
         return self._show(request.path_params["id"], principal)
 
     async def events(self, request: Request) -> EventStream:
-        """``GET /v1/asks/{id}/events?after=``: what it reported since, then what it does."""
+        """``GET /v1/asks/{id}/events?after=``: what it reported since, then what it does.
+
+        A reader that comes back says by ``Last-Event-ID`` what it has seen, at the address that it had.
+        """
         principal = self._gate.admit(request.scope)
         check_query(request.query_params, ("after",))
-        after = _sequence(request.query_params.get("after", "0"))
+        after = _sequence("the query parameter 'after'", request.query_params.get("after", "0"))
+        if seen := request.headers.get("last-event-id"):
+            after = max(after, _sequence("the header Last-Event-ID", seen))
         return self._ask.follow(self._kept(request.path_params["id"], principal), after)
 
     async def confirm(self, request: Request) -> Response | EventStream:
@@ -88,20 +93,30 @@ class _Asks:
         body = await read_body(request, self._limits.max_body_bytes, self._limits.body_timeout_s)
         data = parse_json(body)
         said, detach = confirm_from_json(data), detach_from_json(data)
-        principal, wanted = self._gate.admit(request.scope), request.path_params["id"]
-        kept = self._kept(wanted, principal)
-        if kept.principal != principal.name:  # no admin gives consent for others
-            raise _no_such_ask(wanted)
+        kept = self._own(request)
+        if kept.is_about_to_ask((*said[1], *said[2])):
+            if not await self._ask.attend(kept, request.receive):
+                return error_answer(STOPPING, 503)
+            kept = self._own(request)
+        principal = self._gate.admit(request.scope)
         asked = replace(follow_up(kept, *said), principal=principal)
         digest = hashlib.sha256(kept.ask_id.encode() + body).digest()
         return await self._ask.answer(Asked(asked, form, detach, key, digest), request.receive)
+
+    def _own(self, request: Request) -> KeptAsk:
+        """The ask that its maker is on about; no admin gives consent for others."""
+        principal, wanted = self._gate.admit(request.scope), request.path_params["id"]
+        kept = self._kept(wanted, principal)
+        if kept.principal != principal.name:
+            raise _unknown(wanted)
+        return kept
 
     def _show(self, wanted: str, principal: Principal) -> Response:
         if running := self._running(wanted, principal):
             return json_answer(running_to_json(running))
         kept = self._door.kept.find(wanted)
         if kept is None or kept.result is None or not _is_for(principal, kept.principal):
-            raise _no_such_ask(wanted)
+            raise self._no_such_ask(wanted, principal)
         return json_answer(_ended(kept, kept.result))
 
     def _cancel(self, request: Request, principal: Principal) -> Response:
@@ -114,7 +129,7 @@ class _Asks:
         elif self._running(wanted, principal) is None:
             kept = self._door.kept.find(wanted)
             if kept is None or not _is_for(principal, kept.principal):
-                raise _no_such_ask(wanted)
+                raise self._no_such_ask(wanted, principal)
         code = _BY_CALLER if by_caller else BY_OPERATOR
         return json_answer({"cancelled": self._door.running.cancel(wanted, reason, code)})
 
@@ -123,7 +138,7 @@ class _Asks:
         if kept is not None and _is_for(principal, kept.principal):
             return kept
         if self._running(wanted, principal) is None:
-            raise _no_such_ask(wanted)
+            raise self._no_such_ask(wanted, principal)
         raise RequestError(
             f"{wanted} belongs to the connection that asked: with detach, or an Idempotency-Key, its"
             " events and its result are kept",
@@ -133,6 +148,12 @@ class _Asks:
     def _running(self, wanted: str, principal: Principal) -> RunningAsk | None:
         found = (ask for ask in self._door.running.list() if ask.ask_id == wanted)
         return next((ask for ask in found if _is_for(principal, ask.principal)), None)
+
+    def _no_such_ask(self, wanted: str, principal: Principal) -> RequestError:
+        gone = self._door.kept.gone(wanted)
+        if gone is not None and _is_for(principal, gone.principal):
+            return no_longer_kept(gone)
+        return _unknown(wanted)
 
 
 def _ended(kept: KeptAsk, result: AskResult) -> dict[str, object]:
@@ -158,16 +179,15 @@ def _reason(request: Request, otherwise: str) -> str:
     return checked_reason(request.query_params.get("reason", otherwise))
 
 
-def _sequence(text: str) -> int:
+def _sequence(where: str, text: str) -> int:
     if text.isascii() and text.isdigit() and len(text) <= _LONGEST_NUMBER:
         return int(text)
     raise RequestError(
-        f"the query parameter 'after' is {text[:40]!r}; give the seq of the last event that was seen,"
-        " or 0 for all"
+        f"{where} is {text[:40]!r}; give the seq of the last event that was seen, or 0 for all"
     )
 
 
-def _no_such_ask(ask_id: str) -> RequestError:
+def _unknown(ask_id: str) -> RequestError:
     return RequestError(
         f"no ask {ask_id[:100]!r} is running or kept; GET /v1/asks lists those that run",
         code="request.unknown_ask",

@@ -20,12 +20,13 @@ from session_runtime.transports.http.body import parsed, read_body
 from session_runtime.transports.http.completions_errors import (
     COMPLETIONS,
     MODELS,
+    Heard,
     failure,
     in_style,
 )
 from session_runtime.transports.http.completions_reply import Heading, completion, model_object
 from session_runtime.transports.http.completions_request import Wanted, completion_from_json
-from session_runtime.transports.http.completions_stream import CompletionForm, Heard
+from session_runtime.transports.http.completions_stream import CompletionForm
 from session_runtime.transports.http.door import HttpDoor, HttpLimits
 from session_runtime.transports.http.events import EventStream
 from session_runtime.transports.http.guard import Gate
@@ -77,7 +78,7 @@ class _Completions:
         if asking.cancelled():
             return in_style(COMPLETIONS, error_answer(STOPPING, 503))
         result = asking.result()
-        refusal = failure(result, may_repeat=not heard.tools_ran)
+        refusal = failure(result, heard)
         if refusal is not None:
             return refusal
         heading = Heading(result.ask_id, created, heard.model)

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from session_runtime.ask.service import GONE
 from session_runtime.transports.http.answers import STOPPING, json_answer, refused, retry_header
 from session_runtime.transports.http.completions_request import EXTENSION
-from session_runtime.types import AskResult, ErrorInfo
+from session_runtime.types import AskEvent, AskResult, AskStarted, ErrorInfo, ToolStarted
 from session_runtime.wire import error_to_json
 
 COMPLETIONS: Final = "/v1/chat/completions"
@@ -26,6 +26,7 @@ _STATUS: Final[Mapping[str, int]] = MappingProxyType(
         "cancelled.replaced": 409,
         "internal": 500,
         "internal.exposure": 500,
+        "limit.deadline": 504,
         "model.context_too_long": 400,
         "model.rate_limited": 429,
         "model.timeout": 504,
@@ -35,6 +36,8 @@ _CODES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "auth.missing": "invalid_api_key",
         "auth.unknown": "invalid_api_key",
+        "busy.budget": "insufficient_quota",
+        "busy.rate": "rate_limit_exceeded",
         "model.context_too_long": "context_length_exceeded",
         "model.rate_limited": "rate_limit_exceeded",
         "request.unknown_model": "model_not_found",
@@ -47,6 +50,14 @@ _TYPES: Final[Mapping[int, str]] = MappingProxyType(
     {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 )
 _LEAST_WAIT_S: Final = 1.0
+_LONGEST_WAIT_S: Final = 60.0
+"""OpenAI's own clients wait no longer: they would ask again after a second or two instead."""
+NO_TURN: Final = ErrorInfo(
+    "busy.no_turn",
+    "the time for this request was up before its turn came: ask again, or allow more time (deadline_s)",
+    retryable=True,
+    retry_after_s=_LEAST_WAIT_S,
+)
 _PATHS: Final = re.compile(f"{COMPLETIONS}|{MODELS}(/.*)?", re.DOTALL)
 
 Handler = Callable[[Request, Exception], Awaitable[Response]]
@@ -80,27 +91,58 @@ def styled(handler: Handler) -> Handler:
     return answer
 
 
-def failure(result: AskResult, may_repeat: bool) -> Response | None:
+class Heard:
+    """What an answer needs to know of an ask beside its result."""
+
+    def __init__(self, asked_model: str | None) -> None:
+        self.model = asked_model or ""
+        self.has_begun = False
+        self.tools_ran = False
+
+    def emit(self, event: AskEvent) -> None:
+        """Take one event."""
+        match event:
+            case AskStarted():
+                self.model = event.model
+                self.has_begun = True
+            case ToolStarted():
+                self.tools_ran = True
+            case _:
+                pass
+
+
+def failure(result: AskResult, heard: Heard) -> Response | None:
     """Answer an ask that came to nothing; None for one that came to an answer.
 
-    OpenAI's own clients repeat a request that failed for now; unless it ``may_repeat``, as tools have
-    run, they are told not to.
+    OpenAI's own clients repeat a request that failed for now; once tools have run, they are told not to.
     """
-    error = error_of(result)
+    error = error_of(result, heard)
     if error is None:
         return None
     refusal = refused(result)
     if refusal is not None:
         return in_style(COMPLETIONS, refusal)
-    return openai_error(error, _status_of(error), may_repeat=may_repeat)
+    return openai_error(error, _status_of(error), may_repeat=not heard.tools_ran)
 
 
-def error_of(result: AskResult) -> ErrorInfo | None:
-    """Why an ask came to nothing; one that is cancelled under its caller is so as the daemon stops."""
-    if result.outcome == "cancelled":
-        told = result.error
-        return STOPPING if told is None or told == GONE else told
-    return result.error if result.outcome == "failed" else None
+def error_of(result: AskResult, heard: Heard) -> ErrorInfo | None:
+    """Why an ask came to nothing; None if it came to an answer, be it cut off by a limit.
+
+    One that is cancelled under its caller is so as the daemon stops. One whose time was up is a time-out
+    where there is nothing to show for it; if its turn had not come, it may as well be asked again.
+    """
+    match result.outcome:
+        case "cancelled":
+            told = result.error
+            return STOPPING if told is None or told == GONE else told
+        case "failed":
+            return result.error
+        case "limit" if not heard.has_begun:
+            return NO_TURN
+        case "limit" if result.error is not None and result.error.code == "limit.deadline":
+            return None if result.text or result.messages else result.error
+        case _:
+            return None
 
 
 def openai_error(
@@ -108,8 +150,8 @@ def openai_error(
 ) -> Response:
     """Answer with an error; says when to try again, and if to try at all."""
     status = _STATUS.get(error.code, status)
-    repeat = error.retryable and may_repeat
     wait_s = error.retry_after_s
+    repeat = error.retryable and may_repeat and (wait_s or 0.0) <= _LONGEST_WAIT_S
     if repeat and wait_s is None and status in (429, 503):
         wait_s = _LEAST_WAIT_S
     more = {**(headers or {}), **retry_header(wait_s)}

@@ -7,6 +7,7 @@ from starlette.responses import Response
 from session_runtime.transports.http.answers import STOPPING, error_answer
 from session_runtime.transports.http.completions_errors import (
     COMPLETIONS,
+    Heard,
     error_object,
     error_of,
     failure,
@@ -26,31 +27,11 @@ from session_runtime.types import (
     AskEvent,
     AskFinished,
     AskResult,
-    AskStarted,
     MessageSent,
     TextDelta,
-    ToolStarted,
     TurnStarted,
 )
 from session_runtime.wire import to_bytes
-
-
-class Heard:
-    """What an answer needs to know of an ask beside its result."""
-
-    def __init__(self, asked_model: str | None) -> None:
-        self.model = asked_model or ""
-        self.tools_ran = False
-
-    def emit(self, event: AskEvent) -> None:
-        """Take one event."""
-        match event:
-            case AskStarted():
-                self.model = event.model
-            case ToolStarted():
-                self.tools_ran = True
-            case _:
-                pass
 
 
 class CompletionForm:
@@ -76,7 +57,7 @@ class CompletionForm:
     def instead_of(self, item: Item) -> Response | None:
         """Answer an ask that came to nothing before anything of it was told."""
         if item != "ping" and isinstance(item.event, AskFinished):
-            return failure(item.event.result, may_repeat=not self._heard.tools_ran)
+            return failure(item.event.result, self._heard)
         return None
 
     def written(self, item: Item) -> bytes:
@@ -135,7 +116,7 @@ class CompletionForm:
         return chunk(self._heading(event), {**begin, "content": text}, self._wanted)
 
     def _last(self, event: AskEvent, result: AskResult) -> list[dict[str, Any]]:
-        if error_of(result) is not None:
+        if error_of(result, self._heard) is not None:
             return []
         pieces = self._rest(event, result.text)
         pieces += self._paragraph(event, waiting(result.pending))
@@ -159,7 +140,7 @@ class CompletionForm:
     def _end(self, event: AskEvent) -> bytes:
         if not isinstance(event, AskFinished):
             return b""
-        error = error_of(event.result)
+        error = error_of(event.result, self._heard)
         return DONE if error is None else _frame(error_object(error))
 
     def _heading(self, event: AskEvent) -> Heading:

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from session_runtime.ask.kept_asks import KeptAsks
 from session_runtime.ask.service import BY_OPERATOR
+from session_runtime.callbacks.box import Callbacks
 from session_runtime.config.live import LiveConfig
 from session_runtime.config.receipt import Receipt, Trigger
 from session_runtime.registry.keyring import Keyring
@@ -122,10 +123,19 @@ class HttpDoor(Protocol):
     def keys(self) -> Keyring:
         """The keys of the configuration in force; cheap, asked for with every request."""
 
-    def tools(self, identity: Identity | None, principal: Principal) -> Sequence[Mapping[str, Any]]:
+    def tools(
+        self,
+        identity: Identity | None,
+        principal: Principal,
+        *,
+        after: str = "",
+        limit: int | None = None,
+        schemas: bool = True,
+    ) -> Sequence[Mapping[str, Any]]:
         """List what the principal may use for the identity as JSON objects; None: every tool.
 
-        Raises RequestError if it may not act for the identity.
+        By name, the ``limit`` first ones beyond ``after``; ``schemas`` says if parameters are told. Raises
+        RequestError if it may not act for the identity.
         """
 
     def models(self) -> Sequence[str]:
@@ -141,6 +151,10 @@ class HttpDoor(Protocol):
     @property
     def kept(self) -> KeptAsks:
         """Asks that go on without their client, and what became of them."""
+
+    @property
+    def callbacks(self) -> Callbacks:
+        """Results on their way to configured addresses."""
 
     @property
     def brake(self) -> ToolBrake:

@@ -16,15 +16,15 @@ from session_runtime.wire import event_to_json, to_bytes
 Item = Delivery | Literal["ping"]
 
 PING: Final = b": ping\n\n"
-_START: Final = {
-    "type": "http.response.start",
-    "status": 200,
-    "headers": [
-        (b"content-type", b"text/event-stream"),
-        (b"x-accel-buffering", b"no"),
-        *((name.encode(), value.encode()) for name, value in HEADERS.items()),
-    ],
-}
+FIRST_S: Final = 0.25
+"""How long the stream of an ask that is kept may be silent at first."""
+
+_HEADERS: Final = (
+    (b"content-type", b"text/event-stream"),
+    (b"x-accel-buffering", b"no"),
+    *((name.encode(), value.encode()) for name, value in HEADERS.items()),
+)
+_START: Final = {"type": "http.response.start", "status": 200}
 
 
 class Source(Protocol):
@@ -54,7 +54,8 @@ class EventStream:
     """An ASGI response with the events of ``source`` in ``form``; a client that leaves cancels ``work``.
 
     The stream begins with the first event that is written, or ping; until then the form may have
-    something else answered instead of it.
+    something else answered instead of it. That of a kept ask, of that ``ask_id``, says where the ask is, and
+    begins soon, be it by a ping: whoever leaves then knows what to come back for.
     """
 
     def __init__(
@@ -64,12 +65,16 @@ class EventStream:
         stop: asyncio.Event,
         ping_s: float,
         form: StreamForm,
+        ask_id: str | None = None,
     ) -> None:
         self._source = source
         self._work = work
         self._stop = stop
         self._ping_s = ping_s
         self._form = form
+        self._begin_s = ping_s if ask_id is None else min(ping_s, FIRST_S)
+        place = [] if ask_id is None else [(b"location", f"/v1/asks/{ask_id}".encode())]
+        self._start = {**_START, "headers": [*_HEADERS, *place]}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Work and send the events; raises what the work raises, which is never expected."""
@@ -87,37 +92,38 @@ class EventStream:
     async def _stream(self, send: Send) -> Response | None:
         """Send everything but the end; or return what to answer instead of a stream."""
         has_begun = False
-        while (item := await self._next()) is not None:
+        while (item := await self._next(has_begun=has_begun)) is not None:
             if not has_begun and (answer := self._form.instead_of(item)):
                 return answer
             if data := self._form.written(item):
                 if not has_begun:
-                    await send(_START)
+                    await send(self._start)
                 has_begun = True
                 await send({"type": "http.response.body", "body": data, "more_body": True})
         if not has_begun and (answer := self._form.stopped()):
             return answer
         if not has_begun:
-            await send(_START)
+            await send(self._start)
         return None
 
-    async def _next(self) -> Item | None:
+    async def _next(self, *, has_begun: bool) -> Item | None:
         try:
-            async with asyncio.timeout(self._ping_s):
+            async with asyncio.timeout(self._ping_s if has_begun else self._begin_s):
                 return await self._source.take()
         except TimeoutError:
             return "ping"
 
 
 class AskForm:
-    """One frame per event, named by its type (INT-3).
+    """One frame per event, named by its type (INT-3); numbered where a reader may come back for the rest.
 
     If ``refuses`` is set, an ask that is refused before it began is answered with the status of the
     refusal instead of a stream.
     """
 
-    def __init__(self, *, refuses: bool = True) -> None:
+    def __init__(self, *, refuses: bool = True, resumable: bool = False) -> None:
         self._refuses = refuses
+        self._resumable = resumable
 
     def instead_of(self, item: Item) -> Response | None:
         """Answer an ask that was refused before it began."""
@@ -130,7 +136,8 @@ class AskForm:
         if item == "ping":
             return PING
         data = to_bytes(event_to_json(item.event, item.lost))
-        return b"event: %s\ndata: %s\n\n" % (item.event.type.encode(), data)
+        number = b"id: %d\n" % item.event.seq if self._resumable else b""
+        return b"%sevent: %s\ndata: %s\n\n" % (number, item.event.type.encode(), data)
 
     def stopped(self) -> Response | None:
         """Answer for an ask of which there was nothing."""

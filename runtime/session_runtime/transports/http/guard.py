@@ -4,6 +4,7 @@ Each way in has a gate. At that of the network, ``keyed`` says what it takes if 
 ``keyless`` if there are none, as the configuration in force has it.
 """
 
+import re
 from collections.abc import Callable
 from typing import Final, Literal, Protocol
 
@@ -29,9 +30,10 @@ OPEN: Final = frozenset({"/healthz", "/readyz"})
 FOR_CALLERS: Final = frozenset(
     {"/mcp", "/metrics", "/v1/ask", "/v1/asks", "/v1/tools", COMPLETIONS, MODELS}
 )
-"""Paths for every principal, as is all below ``OF_ONE_ASK`` and that of models; others are for admins."""
+"""Paths for every principal, as are ``INVOKE``, models and all below ``OF_ONE_ASK``; others are admins'."""
 
 OF_ONE_ASK: Final = "/v1/asks/"
+INVOKE: Final = re.compile(r"/v1/tools/[^/]+/invoke")
 
 
 class Gate(Protocol):
@@ -125,7 +127,8 @@ def admit(scope: Scope, keys: Keyring) -> Principal:
 
 
 def _is_for_callers(path: str) -> bool:
-    return path in FOR_CALLERS or path.startswith(OF_ONE_ASK) or is_openai(path)
+    is_below = path.startswith(OF_ONE_ASK) or INVOKE.fullmatch(path) is not None
+    return path in FOR_CALLERS or is_below or is_openai(path)
 
 
 def require_admin(principal: Principal) -> None:

@@ -27,10 +27,10 @@ from session_runtime.transports.http.openapi_parts import (
     in_path,
     list_of,
     optional,
-    query,
     ref,
 )
 from session_runtime.transports.http.openapi_servers import SERVER_PATHS
+from session_runtime.transports.http.openapi_tools import TOOL_PATHS, TOOL_SCHEMAS
 
 _SCHEMAS: Final[dict[str, Any]] = {
     "Identity": {
@@ -67,6 +67,7 @@ _SCHEMAS: Final[dict[str, Any]] = {
             confirmations=TOKENS,
             declined=TOKENS,
             detach={"type": "boolean"},
+            callback=TEXT,
         ),
     },
     "AskResult": {
@@ -96,6 +97,7 @@ _SCHEMAS: Final[dict[str, Any]] = {
             "generation": {"type": "integer"},
             "error": ref("ErrorInfo"),
             "pending": {"type": "array", "items": ref("PendingCall")},
+            "call": ref("Call"),
             "cut_off": {"enum": ["length", "content_filter"]},
         },
     },
@@ -139,30 +141,6 @@ _SCHEMAS: Final[dict[str, Any]] = {
         "type": "object",
         "required": ["error"],
         "properties": {"error": ref("ErrorInfo")},
-    },
-}
-
-_TOOLS: Final = {
-    "summary": "The tools an identity would see; for admins, all of them if none is given",
-    "parameters": [
-        query("user", FILLED, "user of the identity"),
-        query(
-            "role", {"type": "array", "items": FILLED}, "a role of the identity; may be repeated"
-        ),
-        query("channel", FILLED, "channel of the identity"),
-        query("group", FILLED, "group of the identity"),
-    ],
-    "responses": {
-        "200": answer(
-            "The tools, sorted by name",
-            {
-                "type": "object",
-                "required": ["tools"],
-                "properties": {"tools": {"type": "array", "items": ANY_OBJECT}},
-            },
-        ),
-        "400": error("The query is wrong"),
-        "403": error("The principal may not act for the identity; or as elsewhere"),
     },
 }
 
@@ -253,7 +231,7 @@ def _guarded(path: str, operations: dict[str, Any]) -> dict[str, Any]:
 
 _PATHS: Final[dict[str, dict[str, Any]]] = {
     **COMPLETION_PATHS,
-    "/v1/tools": {"get": _TOOLS},
+    **TOOL_PATHS,
     "/v1/status": {"get": _page("State of the runtime")},
     "/v1/revocations": {"get": _REVOCATIONS, "post": _REVOKE},
     "/v1/revocations/{number}": {"delete": _LIFT},
@@ -273,6 +251,12 @@ OPENAPI: Final[dict[str, Any]] = {
     "paths": {path: _guarded(path, operations) for path, operations in _PATHS.items()},
     "components": {
         "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
-        "schemas": {**_SCHEMAS, **ASK_SCHEMAS, **COMPLETION_SCHEMAS, **CONFIG_SCHEMAS},
+        "schemas": {
+            **_SCHEMAS,
+            **ASK_SCHEMAS,
+            **TOOL_SCHEMAS,
+            **COMPLETION_SCHEMAS,
+            **CONFIG_SCHEMAS,
+        },
     },
 }

@@ -77,13 +77,14 @@ ASK_SCHEMAS: Final[dict[str, Any]] = {
     },
 }
 
-_KEY: Final = {
+KEY: Final = {
     "name": "Idempotency-Key",
     "in": "header",
     "schema": {"type": "string", "minLength": 1, "maxLength": 255},
     "description": "The same request with the same key is the same ask, not another one",
 }
 _EVENTS: Final = {"text/event-stream": {"schema": TEXT}}
+_GONE: Final = error("The ask ran, and its result had to make room; nothing was run again")
 _ANSWERS: Final = {
     "200": {
         "description": "How the ask ended; as a stream, one event per frame, the result last",
@@ -94,8 +95,9 @@ _ANSWERS: Final = {
     "403": error("The principal may not act for the identity; or as elsewhere"),
     "406": error("Neither form of answer is accepted"),
     "409": error("A token under confirmations or declined is unknown, expired or used"),
+    "410": _GONE,
     "422": error("The key was sent before with another request"),
-    "429": error("Too many asks of the principal, or of the user, wait for their turn"),
+    "429": error("Too many asks of the principal or user wait, or a rate or budget is used up"),
     "503": error("At capacity or stopping; Retry-After says when to try again"),
 }
 _SEQ: Final = numbered(0, 10**15 - 1)
@@ -104,13 +106,13 @@ _ASK_ID: Final = in_path("id", TEXT, "the ask's id")
 
 _ASK: Final = {
     "summary": "Ask, and get the result as JSON or every event as it happens",
-    "parameters": [_KEY],
+    "parameters": [KEY],
     "requestBody": {"required": True, "content": {JSON: {"schema": ref("AskRequest")}}},
     "responses": _ANSWERS,
 }
 _CONFIRM: Final = {
     "summary": "Go on where an ask waits for consent, as a new ask",
-    "parameters": [_ASK_ID, _KEY],
+    "parameters": [_ASK_ID, KEY],
     "requestBody": {"required": True, "content": {JSON: {"schema": ref("Decision")}}},
     "responses": {
         **_ANSWERS,
@@ -128,15 +130,26 @@ _ONE_ASK: Final = {
     "responses": {
         "200": answer("It", {"oneOf": [ref("RunningAsk"), ref("EndedAsk")]}),
         "404": _UNKNOWN,
+        "410": _GONE,
     },
 }
 _FOLLOW: Final = {
     "summary": "The events of an ask that is kept: those that were, then those that come",
-    "parameters": [_ASK_ID, query("after", _SEQ, "seq of the last event that was seen; 0: none")],
+    "parameters": [
+        _ASK_ID,
+        query("after", _SEQ, "seq of the last event that was seen; 0: none"),
+        {
+            "name": "Last-Event-ID",
+            "in": "header",
+            "schema": {"type": "string", "pattern": "^[0-9]{0,15}$"},
+            "description": "The same, from clients that come back by themselves; the later one counts",
+        },
+    ],
     "responses": {
         "200": {"description": "One event per frame, the result last", "content": _EVENTS},
         "400": error("The query is wrong"),
         "404": _UNKNOWN,
+        "410": _GONE,
         "409": error("The ask belongs to the connection that asked: nothing of it is kept"),
     },
 }
@@ -153,6 +166,7 @@ _CANCEL: Final = {
         ),
         "400": error("The query is wrong"),
         "404": _UNKNOWN,
+        "410": _GONE,
     },
 }
 
@@ -163,3 +177,6 @@ ASK_PATHS: Final[dict[str, dict[str, Any]]] = {
     "/v1/asks/{id}/events": {"get": _FOLLOW},
     "/v1/asks/{id}/confirm": {"post": _CONFIRM},
 }
+
+RUN_ANSWERS: Final = _ANSWERS
+"""What every request is answered with that runs an ask."""

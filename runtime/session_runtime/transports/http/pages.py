@@ -1,20 +1,27 @@
 """The doors to look through: tools, status, health, and the description of the routes."""
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
 
+from session_runtime.errors import RequestError
 from session_runtime.trace.metrics import CONTENT_TYPE
 from session_runtime.transports.http.answers import HEADERS, error_answer, json_answer
 from session_runtime.transports.http.door import HttpDoor
 from session_runtime.transports.http.guard import Gate, require_admin
+from session_runtime.transports.http.invoke import offered
 from session_runtime.transports.http.openapi import OPENAPI
 from session_runtime.transports.http.query import check_query
 from session_runtime.types import ErrorInfo, Identity
 
-_TOOLS_PARAMETERS: Final = ("user", "role", "channel", "group")
+MOST_TOOLS: Final = 500
+"""So many tools are listed at once."""
+
+_IDENTITY: Final = ("user", "role", "channel", "group")
+_PAGE: Final = ("after", "limit", "schemas")
 
 
 class Pages:
@@ -25,12 +32,26 @@ class Pages:
         self._gate = gate
 
     async def tools(self, request: Request) -> Response:
-        """``GET /v1/tools``: what the identity in the query would see; admins: all without one."""
+        """``GET /v1/tools``: what the identity in the query may use; without one the principal itself.
+
+        Admins see all without one. A list that is too long says under ``next`` where to go on.
+        """
         principal = self._gate.admit(request.scope)
-        identity = identity_from_query(request.query_params)
-        if identity is None:
-            require_admin(principal)
-        return json_answer({"tools": self._door.tools(identity, principal)})
+        query = request.query_params
+        identity = identity_from_query(query)
+        if identity is None and not principal.admin:
+            identity = Identity()
+        most, schemas = _limit(query), _flag(query, "schemas")
+        tools = self._door.tools(
+            identity, principal, after=query.get("after", ""), limit=most + 1, schemas=schemas
+        )
+        listed: list[Mapping[str, Any]] = [*tools[:most]]
+        invoke = self._door.live.snapshot.settings.http.invoke
+        if invoke.enabled:
+            names = offered(invoke)
+            listed = [{**tool, "invokable": tool["name"] in names} for tool in listed]
+        more = {"next": listed[-1]["name"]} if len(tools) > most else {}
+        return json_answer({"tools": listed, **more})
 
     async def status(self, request: Request) -> Response:
         """``GET /v1/status``: the state of the runtime, for admins (INT-4)."""
@@ -70,8 +91,8 @@ def identity_from_query(query: QueryParams) -> Identity | None:
 
     Raises RequestError for other names, blank values, and names given twice.
     """
-    check_query(query, _TOOLS_PARAMETERS, repeatable=("role",))
-    if not query:
+    check_query(query, (*_IDENTITY, *_PAGE), repeatable=("role",))
+    if not any(name in query for name in _IDENTITY):
         return None
     roles = query.getlist("role")
     return Identity(
@@ -80,3 +101,19 @@ def identity_from_query(query: QueryParams) -> Identity | None:
         channel=query.get("channel"),
         group=query.get("group"),
     )
+
+
+def _limit(query: QueryParams) -> int:
+    text = query.get("limit", str(MOST_TOOLS))
+    if text.isascii() and text.isdigit() and len(text) < 6 and 1 <= int(text) <= MOST_TOOLS:
+        return int(text)
+    raise RequestError(
+        f"the query parameter 'limit' is {text[:40]!r}; give a number from 1 to {MOST_TOOLS}"
+    )
+
+
+def _flag(query: QueryParams, name: str) -> bool:
+    text = query.get(name, "false")
+    if text in ("true", "false"):
+        return text == "true"
+    raise RequestError(f"the query parameter {name!r} is {text[:40]!r}; give true or false")

@@ -17,8 +17,12 @@ from uvicorn.server import ServerState
 from session_runtime.wire import to_bytes
 
 MAX_HEAD_BYTES: Final = 32_768
+MAX_HEADERS: Final = 128
 HEAD_S: Final = 10.0
 BODY_S: Final = 30.0
+KEEP_S: Final = 5.0
+LEAST_READ: Final = 1_024
+"""Who reads an answer takes so many bytes at least whenever that is looked at."""
 PROBED: Final = frozenset({b"/healthz", b"/readyz", b"/metrics"})
 """What is answered although all connections are taken: how the daemon is."""
 RETRY_S: Final = 1
@@ -43,13 +47,16 @@ class ConnectionBounds:
 
     ``head_s`` is the time in seconds until the head of a request has come, from the moment of the
     connection or the end of the answer before; ``body_s`` that until the rest of a request has come which
-    was answered before its end. ``for_probes`` more connections are taken, which are answered ``PROBED``
-    alone.
+    was answered before its end; ``write_s`` how long nobody need read what is sent, and ``keep_s`` how long
+    a connection is kept for another request. ``for_probes`` more connections are taken, which are answered
+    ``PROBED`` alone.
     """
 
     most: Callable[[], int] = _a_thousand
     head_s: float = HEAD_S
     body_s: float = BODY_S
+    write_s: float = BODY_S
+    keep_s: float = KEEP_S
     for_probes: int = 8
 
 
@@ -67,10 +74,13 @@ class BoundedHttp(HttpToolsProtocol):
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self._bounds = bounds
+        self.timeout_keep_alive = bounds.keep_s  # type: ignore[assignment]  # it is only waited for
         self._part: Part = "head"
         self._counted = 0
+        self._headers_seen = 0
         self._has_begun = False
         self._idle: asyncio.TimerHandle | None = None
+        self._stuck: asyncio.TimerHandle | None = None
         self._unsent = 0
         self._has_arrived = False
         self._answered_at = 0.0
@@ -116,6 +126,7 @@ class BoundedHttp(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait for nothing more."""
         self._wait_no_more()
+        self._write_on()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -136,11 +147,15 @@ class BoundedHttp(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """Take note that there is somebody to answer."""
         self._has_begun = True
+        self._headers_seen = 0
         super().on_message_begin()
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Keep a header; trailers, which come after the body, are none (RFC 9110, 6.5.1)."""
-        if self._part == "head":
+        if self._part != "head":
+            return
+        self._headers_seen += 1
+        if self._headers_seen <= MAX_HEADERS:
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
@@ -150,7 +165,7 @@ class BoundedHttp(HttpToolsProtocol):
         self._count("body")
         self._wait_no_more()
         self._take_host_of_target()
-        self.app = self.config.loaded_app if self._may_ask() else _too_many(self._bounds.most())
+        self.app = self._refusal() or self.config.loaded_app
         super().on_headers_complete()
 
     def _take_host_of_target(self) -> None:
@@ -159,6 +174,15 @@ class BoundedHttp(HttpToolsProtocol):
         if rest and not scheme.startswith(b"/"):
             host = _END_OF_HOST.split(rest, maxsplit=1)[0]
             self.headers[:] = [(n, host if n == b"host" else v) for n, v in self.headers]
+
+    def _refusal(self) -> "_Refusal | None":
+        """What answers a request that the application is not to see."""
+        if not self._may_ask():
+            return _too_many(self._bounds.most())
+        if self._headers_seen <= MAX_HEADERS:
+            return None
+        told = f"the request has {self._headers_seen} headers, at most {MAX_HEADERS} are read"
+        return _Refusal(431, "request.head_too_large", told)
 
     def _may_ask(self) -> bool:
         most = self._bounds.most()
@@ -191,6 +215,33 @@ class BoundedHttp(HttpToolsProtocol):
             self._answered_at = self.loop.time()
             self._wait()
 
+    def pause_writing(self) -> None:
+        """Nothing more can be sent, as what was sent is not read; that may not last."""
+        super().pause_writing()
+        if self._stuck is None:
+            self._look_again_at(self.transport.get_write_buffer_size())
+
+    def resume_writing(self) -> None:
+        """What was sent is read."""
+        self._write_on()
+        super().resume_writing()
+
+    def _look_again_at(self, unsent: int) -> None:
+        self._stuck = self.loop.call_later(self._bounds.write_s, self._look_at_reader, unsent)
+
+    def _look_at_reader(self, before: int) -> None:
+        """Give up a client that reads nothing, or hardly anything."""
+        unsent = self.transport.get_write_buffer_size()
+        if before - unsent < LEAST_READ:
+            self.transport.abort()
+        else:
+            self._look_again_at(unsent)
+
+    def _write_on(self) -> None:
+        if self._stuck is not None:
+            self._stuck.cancel()
+            self._stuck = None
+
     def send_400_response(self, msg: str) -> None:
         """Answer what is not HTTP."""
         self._refuse(400, "request.http", msg)
@@ -211,7 +262,8 @@ class BoundedHttp(HttpToolsProtocol):
     def _waited(self) -> None:
         """Give the connection up, unless its client still reads the last answer, or sends what it is to."""
         unsent = self.transport.get_write_buffer_size()
-        if (unsent and unsent != self._unsent) or self._still_arrives():
+        is_read = unsent > 0 and (self._unsent == 0 or self._unsent - unsent >= LEAST_READ)
+        if is_read or self._still_arrives():
             self._unsent = unsent
             self._wait()
         elif unsent or self.transport.is_closing() or not self._has_begun:

@@ -30,6 +30,7 @@ from session_runtime.transports.http.completions_errors import styled
 from session_runtime.transports.http.config import config_routes
 from session_runtime.transports.http.door import HttpDoor, HttpLimits
 from session_runtime.transports.http.guard import Gate, Guard, NetworkGate
+from session_runtime.transports.http.invoke import invoke_routes
 from session_runtime.transports.http.mcp import mcp_routes
 from session_runtime.transports.http.pages import Pages
 from session_runtime.transports.http.protocol import BoundedHttp, ConnectionBounds
@@ -60,6 +61,7 @@ def build_app(
             *ask_routes(door, gate, limits, stop),
             *completion_routes(door, gate, limits, stop),
             Route("/v1/tools", pages.tools, methods=["GET"]),
+            *invoke_routes(door, gate, limits, stop),
             Route("/v1/status", pages.status, methods=["GET"]),
             *brake_routes(door, gate, limits),
             *approval_routes(door, gate, limits),

@@ -4,22 +4,17 @@ How a result is shown, shortened and refused is decided in ``registry.invoke``; 
 an MCP client can take and a model of ours is not given.
 """
 
-import json
 import threading
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
-from session_runtime.handler import HandlerContext, Image
-from session_runtime.registry.catalog import Catalog
-from session_runtime.registry.spec import Audience, Route, ToolSource, ToolSpec
-from session_runtime.threads import aside
-from session_runtime.types import Identity, JsonObject, ToolResult, ToolStatus
+from session_runtime.handler import Image
+from session_runtime.registry.invoke.returned import ReturnedValue
+from session_runtime.types import JsonObject, ToolResult, ToolStatus
 
 MOST_IMAGE_BYTES: Final = 2 * 1024 * 1024
 MOST_MESSAGES: Final = 50
 MOST_MESSAGE_CHARS: Final = 20_000
-_READ_AT_ONCE_CHARS: Final = 16_384
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,81 +39,16 @@ def refusal(text: str) -> Outcome:
     return Outcome("refused", text)
 
 
-class Returned:
-    """Keeps what a tool returned last, beside what is made of it for a model."""
-
-    def __init__(self) -> None:
-        self._value: object = None
-
-    def within(self, catalog: Catalog, spec: ToolSpec) -> Catalog:
-        """The same catalogue, in which calls of this tool leave here what they return."""
-        source = _Watched(catalog.sources[spec.source_id], self._keep)
-        return replace(catalog, sources={**catalog.sources, spec.source_id: source})
-
-    def _keep(self, value: object) -> None:
-        self._value = value
-
-    async def outcome(self, result: ToolResult, messages: tuple[str, ...]) -> Outcome:
-        """What the client is told; a result that is not shown whole, or not at all, adds nothing."""
-        plain = Outcome(result.status, result.content, messages=messages)
-        match self._value:
-            case Image(bytes() as data) as image if len(data) <= MOST_IMAGE_BYTES:
-                return replace(plain, image=image) if result.status == "ok" else plain
-            case Mapping() if result.status == "ok" and result.whole_chars is None:
-                return replace(plain, structured=await _read(result.content))
-            case _:
-                return plain
-
-
-async def _read(shown: str) -> JsonObject | None:
-    """The object that a shown result is; None if more than the object is shown."""
-    if len(shown) <= _READ_AT_ONCE_CHARS:
-        return _object(shown)
-    return await aside("reading a result", lambda: _object(shown))
-
-
-def _object(text: str) -> JsonObject | None:
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
-
-
-@dataclass(frozen=True, slots=True)
-class _Watched:
-    """A source as it is, but for ``keep`` being told what its tools return."""
-
-    source: ToolSource
-    keep: Callable[[object], None]
-
-    @property
-    def id(self) -> str:
-        return self.source.id
-
-    async def list_tools(self) -> tuple[ToolSpec, ...]:
-        return await self.source.list_tools()
-
-    def is_loaded(self, spec: ToolSpec) -> bool:
-        return self.source.is_loaded(spec)
-
-    def routes(self, spec: ToolSpec, identity: Identity) -> Sequence[Route]:
-        return [self._watched(route) for route in self.source.routes(spec, identity)]
-
-    @property
-    def audience(self) -> Audience | None:
-        return self.source.audience
-
-    async def aclose(self) -> None:
-        await self.source.aclose()
-
-    def _watched(self, route: Route) -> Route:
-        async def run(arguments: Mapping[str, Any], context: HandlerContext) -> object:
-            value = await route.run(arguments, context)
-            self.keep(value)
-            return value
-
-        return replace(route, run=run)
+async def outcome_of(
+    returned: ReturnedValue, result: ToolResult, messages: tuple[str, ...]
+) -> Outcome:
+    """What the client is told; a result that is not shown whole, or not at all, adds nothing."""
+    plain = Outcome(result.status, result.content, messages=messages)
+    match returned.value:
+        case Image(bytes() as data) as image if len(data) <= MOST_IMAGE_BYTES:
+            return replace(plain, image=image) if result.status == "ok" else plain
+        case _:
+            return replace(plain, structured=await returned.structured(result))
 
 
 class Said:

@@ -19,11 +19,12 @@ from session_runtime.generation import Generation, Profile
 from session_runtime.generation.unavailable import unavailable_to
 from session_runtime.handler import HandlerContext, ProgressSink
 from session_runtime.registry.invoke.consent import NOBODY, Consent
+from session_runtime.registry.invoke.returned import ReturnedValue
 from session_runtime.registry.names import RESULTS_READ
 from session_runtime.registry.spec import ToolSpec
 from session_runtime.transports.mcp.agreeing import Agreed, Person, Proposal
 from session_runtime.transports.mcp.callers import MOST_ASKED, Caller, Callers
-from session_runtime.transports.mcp.outcome import Outcome, Returned, Said, refusal
+from session_runtime.transports.mcp.outcome import Outcome, Said, outcome_of, refusal
 from session_runtime.transports.mcp.reading import Reading
 
 MOST_CALLS: Final = 32
@@ -165,7 +166,7 @@ class CallerSession:
     async def _invoke(
         self, generation: Generation, view: View, spec: ToolSpec, call: "_Call"
     ) -> Outcome:
-        returned, said = Returned(), Said()
+        returned, said = ReturnedValue(), Said()
         readable = self._remembers and view.exposure.reads_results
         result = await generation.invoker.invoke(
             returned.within(generation.catalog, spec),
@@ -176,7 +177,7 @@ class CallerSession:
             principal=call.caller.principal,
             consent=call.consent,
         )
-        return await returned.outcome(result, said.all())
+        return await outcome_of(returned, result, said.all())
 
     def _context(self, generation: Generation, call: "_Call", said: Said) -> HandlerContext:
         settings, call_id = generation.settings, f"call_{next(self._numbers)}"

@@ -9,7 +9,12 @@ from typing import Final
 
 from session_runtime.errors import RequestError
 from session_runtime.transports.mqtt.door import MqttDoor
-from session_runtime.transports.mqtt.link import Incoming, Outgoing
+from session_runtime.transports.mqtt.link import (
+    Incoming,
+    Outgoing,
+    TooLargeError,
+    UndeliverableError,
+)
 from session_runtime.transports.mqtt.outlet import Outlet
 from session_runtime.transports.mqtt.request import (
     Address,
@@ -17,18 +22,23 @@ from session_runtime.transports.mqtt.request import (
     Rules,
     address_of,
     admit,
+    check_fresh,
     read_request,
     unanswerable,
 )
 from session_runtime.transports.mqtt.state import MqttState, Outcome
+from session_runtime.transports.mqtt.throttle import Throttle
 from session_runtime.transports.mqtt.window import Answer, Entry, Window
 from session_runtime.transports.outbox import Delivery, Outbox
 from session_runtime.types import AskRequest, AskResult, ErrorInfo
 from session_runtime.wire import error_to_json, event_to_json, result_to_json, to_bytes
-from session_runtime.wire.mqtt import ATTEMPT, ERROR, KEPT, REPLICA, RESULT, SEQ, TYPE
+from session_runtime.wire.mqtt import ALIVE, ATTEMPT, ERROR, KEPT, REPLICA, RESULT, SEQ, TYPE
 
 DELIVERY_S: Final = 120.0
 """How long an answer waits for a connection; who asked has sent the request again by then."""
+
+ALIVE_S: Final = 15.0
+"""So often it is told that an ask goes on of which nothing else is published."""
 
 _REFUSALS: Final = ("busy", "request", "auth", "confirmation")
 _WINDOW_FULL: Final = ErrorInfo(
@@ -44,13 +54,22 @@ class Answering:
     """Answers messages of one replica; what it keeps of them is in the window."""
 
     def __init__(
-        self, door: MqttDoor, outlet: Outlet, window: Window, state: MqttState, replica: str
+        self,
+        door: MqttDoor,
+        outlet: Outlet,
+        window: Window,
+        state: MqttState,
+        replica: str,
+        *,
+        alive_s: float = ALIVE_S,
     ) -> None:
         self._door = door
         self._outlet = outlet
         self._window = window
         self._state = state
         self._replica = replica
+        self._alive_s = alive_s
+        self._strangers = Throttle(asyncio.get_running_loop().time)
 
     async def answer(self, message: Incoming) -> None:
         """Answer a message, at most once for each time that it came.
@@ -72,20 +91,27 @@ class Answering:
             settings.signers,
             time.time,
         )
+        why = ""
         try:
             outcome = await self._answer(message, rules, desk)
         except TimeoutError:
-            outcome = "undelivered"
-        if self._state.count(outcome) == 1 and outcome == "undelivered":
-            _log.warning("an answer could not be delivered in %g s: no broker", DELIVERY_S)
+            outcome, why = "undelivered", f"there was no broker for {DELIVERY_S:g} s"
+        except UndeliverableError as error:
+            outcome, why = "undelivered", str(error)
+        if self._state.count(outcome) == 1 and why:
+            _log.warning("an answer could not be delivered, further ones are counted: %s", why)
 
     async def _answer(self, message: Incoming, rules: Rules, desk: "_Desk") -> Outcome:
         try:
             asked = admit(message, rules)
+            entry = self._window.find(asked.who)
+            if entry is None:
+                check_fresh(asked, rules)
         except RequestError as error:
+            if rules.keys and not self._strangers.admits():
+                return "untold"
             await desk.refuse(ErrorInfo(error.code, str(error)))
             return "refused"
-        entry = self._window.find(asked.who)
         if entry is not None:
             return await _again(asked, entry, desk)
         entry = self._window.begin(asked.who, asked.digest)
@@ -97,23 +123,23 @@ class Answering:
         finally:
             if not entry.ran:
                 self._window.forget(asked.who)
-            entry.settled.set()
+            entry.settle()
 
     async def _first(self, message: Incoming, asked: Asked, entry: Entry, desk: "_Desk") -> Outcome:
         """Run what was not asked before; what was refused before it began may be asked again."""
         try:
             request = await read_request(message, asked.principal)
         except RequestError as error:
-            await desk.refuse(ErrorInfo(error.code, str(error)))
-            return "refused"
+            return await _refused(entry, ErrorInfo(error.code, str(error)), desk)
         result, seq = await self._run(request, asked, desk)
         refusal = _refusal(result)
         if refusal is not None:
-            await desk.refuse(refusal)
-            return "busy" if refusal.code.startswith("busy.") else "refused"
+            return await _refused(entry, refusal, desk)
         answer = desk.answer_of(result, seq)
         self._window.finish(entry, answer)
-        await desk.send(answer)
+        sent = await desk.send(answer)
+        if sent != answer:
+            self._window.finish(entry, sent)
         return "answered"
 
     async def _run(self, request: AskRequest, asked: Asked, desk: "_Desk") -> tuple[AskResult, int]:
@@ -121,17 +147,40 @@ class Answering:
         outbox = Outbox()
         asking = asyncio.create_task(self._door.ask(request, outbox.emit), name="mqtt ask")
         asking.add_done_callback(lambda _: outbox.close())
-        seq = 0
         try:
-            async for delivery in outbox:
-                seq = delivery.event.seq
-                if asked.wants(delivery.event):
-                    await desk.tell(delivery)
+            seq = await self._tell(outbox, asked, desk)
             return await asking, seq
         finally:
             if not asking.done():
                 asking.cancel()
                 await asyncio.wait([asking])
+
+    async def _tell(self, outbox: Outbox, asked: Asked, desk: "_Desk") -> int:
+        """Publish what is wanted, at times only that the ask goes on; gives the number of the last event."""
+        now = asyncio.get_running_loop().time
+        seq, due = 0, now() + self._alive_s
+        while True:
+            try:
+                async with asyncio.timeout_at(due):
+                    delivery = await outbox.take()
+            except TimeoutError:
+                if asked.wants_to_wait:
+                    await desk.alive()
+                due = now() + self._alive_s
+                continue
+            if delivery is None:
+                return seq
+            seq = delivery.event.seq
+            if asked.wants(delivery.event):
+                await desk.tell(delivery)
+                due = now() + self._alive_s
+
+
+async def _refused(entry: Entry, refusal: ErrorInfo, desk: "_Desk") -> Outcome:
+    """Tell why an ask did not begin, also those who send it again meanwhile."""
+    entry.refusal = refusal
+    await desk.refuse(refusal)
+    return "busy" if refusal.code.startswith("busy.") else "refused"
 
 
 async def _again(asked: Asked, entry: Entry, desk: "_Desk") -> Outcome:
@@ -139,19 +188,24 @@ async def _again(asked: Asked, entry: Entry, desk: "_Desk") -> Outcome:
     if entry.digest != asked.digest:
         await desk.refuse(_OTHER_BODY)
         return "refused"
-    if not entry.settled.is_set():
-        await entry.settled.wait()  # the one answer goes to the same topic
-        return "answered_again"
-    if entry.answer is None:
+    if entry.answer is not None:  # it may be on its way to where nobody listened yet
+        await desk.send(entry.answer, kept=True)
+    elif entry.settled:
         await desk.refuse(_NOT_KEPT)
     else:
-        await desk.send(entry.answer, kept=True)
+        refusal = await entry.settlement()  # the one answer goes to the same topic
+        if refusal is not None:
+            await desk.refuse(refusal)
     return "answered_again"
 
 
 @dataclass(slots=True)
 class _Desk:
-    """Writes to the sender of one message; every method raises TimeoutError after ``DELIVERY_S``."""
+    """Writes to the sender of one message.
+
+    ``refuse`` and ``send`` raise TimeoutError after ``DELIVERY_S``, and UndeliverableError for what the
+    broker does not take.
+    """
 
     outlet: Outlet
     address: Address
@@ -160,34 +214,54 @@ class _Desk:
     mute: bool = False
 
     async def tell(self, delivery: Delivery) -> None:
-        """Publish an event; once one could not be delivered, or one that is too large, none."""
+        """Publish an event, unless it is too large."""
         event = delivery.event
         body = to_bytes(event_to_json(event, delivery.lost))
-        if self.mute or len(body) > self.max_bytes:
+        if len(body) <= self.max_bytes:
+            await self._mention(event.type, body, {SEQ: str(event.seq)})
+
+    async def alive(self) -> None:
+        """Publish that the ask goes on."""
+        await self._mention(ALIVE, b"{}", {})
+
+    async def _mention(self, kind: str, body: bytes, about: Mapping[str, str]) -> None:
+        """Publish what an ask can do without; once it could not be delivered, nothing of the kind."""
+        if self.mute:
             return
         try:
-            await self._publish(event.type, body, {SEQ: str(event.seq)})
-        except TimeoutError:
+            await self._publish(kind, body, about)
+        except TooLargeError:
+            return
+        except (TimeoutError, UndeliverableError):
             self.mute = True
 
     async def refuse(self, error: ErrorInfo) -> None:
         """Publish why there is no result."""
         await self._publish(ERROR, _error_body(error), {})
 
-    async def send(self, answer: Answer, *, kept: bool = False) -> None:
-        """Publish the last message of an ask."""
+    async def send(self, answer: Answer, *, kept: bool = False) -> Answer:
+        """Publish the last message of an ask; if the broker does not take it, that it does not.
+
+        Gives what was published.
+        """
         about = {SEQ: str(answer.seq), **({KEPT: "yes"} if kept else {})}
-        await self._publish(answer.kind, answer.body, about)
+        try:
+            await self._publish(answer.kind, answer.body, about)
+        except UndeliverableError as error:
+            if answer.kind == ERROR:
+                raise
+            answer = Answer(ERROR, _error_body(_not_sent(error)), answer.seq)
+            await self._publish(answer.kind, answer.body, about)
+        return answer
 
     def answer_of(self, result: AskResult, seq: int) -> Answer:
         """What an ask is answered by: its result, or that it is too large for the broker."""
         body = to_bytes(result_to_json(result))
         if len(body) <= self.max_bytes:
             return Answer(RESULT, body, seq)
-        fault = ErrorInfo(
-            "mqtt.answer_too_large",
-            f"{result.ask_id} ended as {result.outcome}, and its result has {len(body)} bytes:"
-            f" mqtt.max_message_bytes allows {self.max_bytes}; ask for less, or over HTTP",
+        fault = _too_large(
+            f"{result.ask_id} ended as {result.outcome}: {len(body)} bytes, and mqtt.max_message_bytes"
+            f" allows {self.max_bytes}"
         )
         return Answer(ERROR, _error_body(fault), seq)
 
@@ -210,6 +284,23 @@ def _refusal(result: AskResult) -> ErrorInfo | None:
     if result.outcome != "failed" or result.error is None:
         return None
     return result.error if result.error.code.partition(".")[0] in _REFUSALS else None
+
+
+def _too_large(why: str) -> ErrorInfo:
+    return ErrorInfo(
+        "mqtt.answer_too_large",
+        f"the ask ended, and its result is too large ({why}): ask for less, or over HTTP",
+    )
+
+
+def _not_sent(error: UndeliverableError) -> ErrorInfo:
+    if isinstance(error, TooLargeError):
+        return _too_large(str(error))
+    return ErrorInfo(
+        "mqtt.answer_not_taken",
+        f"the ask ended, and the broker does not take its result ({error}): ask over HTTP, and see the"
+        " broker's log",
+    )
 
 
 def _error_body(error: ErrorInfo) -> bytes:

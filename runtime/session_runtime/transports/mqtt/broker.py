@@ -1,37 +1,47 @@
-"""Connections to a broker by aiomqtt, which nothing else in the daemon imports (NET-6).
+"""Connections of the daemon to a broker by aiomqtt (NET-6).
 
-Of the library, two things are used that it keeps to itself, for want of others: acknowledging a message
-when it was answered instead of when it came, and the connection that this needs.
+What the broker says of what it is given is heard by ``client/mqtt_acks``.
 """
 
+import asyncio
 import socket
-import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
 import aiomqtt
-from paho.mqtt.client import Client as Connection
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
-from session_runtime.config.mqtt import MqttSettings
+from session_runtime.client.mqtt_acks import QOS, REFUSED, Acks, NotTakenError
+from session_runtime.config.mqtt import MqttSettings, tls_context
 from session_runtime.threads import in_thread
-from session_runtime.transports.mqtt.link import Incoming, LinkError, Outgoing, Terms
+from session_runtime.transports.mqtt.link import (
+    Incoming,
+    LinkError,
+    Outgoing,
+    Terms,
+    TooLargeError,
+    UndeliverableError,
+)
 from session_runtime.wire.mqtt import JSON_TYPE
 
 TIMEOUT_S: Final = 10.0
 """How long a broker may take to answer anything; longer means that the connection is dead."""
 
-_QOS: Final = 1
-_REFUSED: Final = 0x80
 _NO_DELAY: Final = ((socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),)
 _LARGEST: Final = 4
 """So many times the largest request is received, to be refused; of what is larger the broker keeps quiet."""
 
-_MOST_PENDING: Final = 100_000
+GONE_S: Final = 5
+"""How long a connection may be away before the broker says that the replica is: most are back sooner."""
+
+MOST_UNBOUND: Final = 1_000
+MOST_UNBOUND_BYTES: Final = 16 * 1024 * 1024
+"""So much may wait to be read when one of QoS 0 comes; of others the broker sends no more than was agreed."""
+
 _FAULTS: Final = (aiomqtt.MqttError, OSError)
 
 
@@ -46,32 +56,40 @@ class Broker:
     async def __call__(self, terms: Terms) -> AsyncIterator["BrokerLink"]:
         """See ``Connect``."""
         settings = self.settings()
+        client = await self._client(settings, terms)
+        acks = Acks(client, TIMEOUT_S)
+        acks.connection.manual_ack_set(True)
         try:
-            client = await self._client(settings, terms)
             async with client:
-                link = BrokerLink(client, terms.subscription)
-                await link.subscribe()
-                yield link
-        except _FAULTS as error:
-            raise LinkError(_told(error)) from error
+                link = BrokerLink(client, acks, terms)
+                await acks.unless_gone(link.subscribe())
+                try:
+                    yield link
+                finally:
+                    acks.give_up()
+        except (*_FAULTS, LinkError) as error:
+            raise LinkError(_told(error), unreadable=acks.unreadable) from error
 
     async def _client(self, settings: MqttSettings, terms: Terms) -> aiomqtt.Client:
-        tls = await in_thread("read certificates", lambda: _tls(settings))
+        try:
+            tls = await in_thread("read certificates", lambda: tls_context(settings))
+        except OSError as error:
+            raise LinkError(_told(error)) from error
         will, password = terms.will, settings.password
-        client = aiomqtt.Client(
+        return aiomqtt.Client(
             settings.host,
             settings.port,
             username=settings.username,
             password=None if password is None else password.get_secret_value(),
             identifier=self.identifier,
             protocol=aiomqtt.ProtocolVersion.V5,
-            clean_start=settings.session_expiry_s == 0,
+            clean_start=terms.clean or settings.session_expiry_s == 0,
             will=aiomqtt.Will(
                 will.topic,
                 will.body,
-                _QOS,
+                QOS,
                 will.retained,
-                _properties(will, PacketTypes.WILLMESSAGE),
+                _will_properties(will, settings),
             ),
             timeout=TIMEOUT_S,
             keepalive=settings.keepalive_s,
@@ -79,66 +97,65 @@ class Broker:
             tls_context=tls,
             socket_options=_NO_DELAY,
             max_inflight_messages=1_000,
+            max_queued_incoming_messages=MOST_UNBOUND,
+            queue_type=inbox(terms.dropped),
         )
-        client.pending_calls_threshold = _MOST_PENDING  # else each publish of many logs a warning
-        _connection(client).manual_ack_set(True)
-        return client
 
 
 class BrokerLink:
     """One connection; see ``Link``."""
 
-    def __init__(self, client: aiomqtt.Client, subscription: str | None) -> None:
+    def __init__(self, client: aiomqtt.Client, acks: Acks, terms: Terms) -> None:
         self._client = client
-        self._subscription = subscription
+        self._acks = acks
+        self._terms = terms
 
     async def subscribe(self) -> None:
         """Have requests sent, but none that the broker keeps."""
-        if self._subscription is None:
-            return
         kept = SubscribeOptions.RETAIN_DO_NOT_SEND
-        options = SubscribeOptions(qos=_QOS, retainAsPublished=True, retainHandling=kept)
-        granted = await self._client.subscribe(self._subscription, options=options)
-        codes = [code if isinstance(code, int) else code.value for code in granted]
-        refused = [code for code in codes if code >= _REFUSED]
-        if refused:
-            raise LinkError(f"the broker refuses {self._subscription} (reason code {refused[0]})")
+        options = SubscribeOptions(qos=QOS, retainAsPublished=True, retainHandling=kept)
+        for topic in (self._terms.own, self._terms.subscription):
+            if topic is None:
+                continue
+            granted = await self._client.subscribe(topic, options=options)
+            codes = [code if isinstance(code, int) else code.value for code in granted]
+            refused = [code for code in codes if code >= REFUSED]
+            if refused:
+                raise LinkError(f"the broker refuses {topic} (reason code {refused[0]})")
 
     async def messages(self) -> AsyncIterator[Incoming]:
         """See ``Link``."""
         try:
             async for message in self._client.messages:
-                yield _incoming(message)
+                yield incoming(message)
         except _FAULTS as error:
             raise LinkError(_told(error)) from error
 
     async def publish(self, message: Outgoing) -> None:
         """See ``Link``."""
-        properties = _properties(message, PacketTypes.PUBLISH)
         try:
-            await self._client.publish(
-                message.topic, message.body, _QOS, message.retained, properties
+            properties = _properties(message, PacketTypes.PUBLISH)
+            await self._acks.publish(
+                message.topic, message.body, properties, retained=message.retained
             )
+        except NotTakenError as error:
+            raise (TooLargeError if error.too_large else UndeliverableError)(str(error)) from error
         except _FAULTS as error:
             raise LinkError(_told(error)) from error
 
     def acknowledge(self, message: Incoming) -> None:
         """See ``Link``."""
         if message.id is not None:
-            _connection(self._client).ack(message.id, _QOS)
+            self._acks.connection.ack(message.id, QOS)
 
     async def unsubscribe(self) -> None:
         """See ``Link``."""
-        if self._subscription is None:
+        if self._terms.subscription is None:
             return
         try:
-            await self._client.unsubscribe(self._subscription)
+            await self._client.unsubscribe(self._terms.subscription)
         except _FAULTS as error:
             raise LinkError(_told(error)) from error
-
-
-def _connection(client: aiomqtt.Client) -> Connection:
-    return client._client  # noqa: SLF001 - the only way to acknowledge late; see docs/decisions/mqtt.md
 
 
 def _connecting(settings: MqttSettings, terms: Terms) -> Properties:
@@ -161,12 +178,44 @@ def _properties(message: Outgoing, packet: int) -> Properties:
     return properties
 
 
-def _incoming(message: aiomqtt.Message) -> Incoming:
+def _will_properties(will: Outgoing, settings: MqttSettings) -> Properties:
+    properties = _properties(will, PacketTypes.WILLMESSAGE)
+    properties.WillDelayInterval = min(GONE_S, settings.session_expiry_s)
+    return properties
+
+
+def inbox(dropped: Callable[[], object]) -> type[asyncio.Queue[aiomqtt.Message]]:
+    """What the library keeps messages in that are not read yet: of QoS 0 no more than it is bound to."""
+
+    class Inbox(asyncio.Queue[aiomqtt.Message]):
+        waiting_bytes = 0
+
+        def full(self) -> bool:
+            return False
+
+        def put_nowait(self, item: aiomqtt.Message) -> None:
+            much = self.waiting_bytes + len(_bytes(item.payload)) > MOST_UNBOUND_BYTES
+            if item.qos == 0 and (much or self.qsize() >= self.maxsize):
+                dropped()
+            else:
+                self.waiting_bytes += len(_bytes(item.payload))
+                super().put_nowait(item)
+
+        def _get(self) -> aiomqtt.Message:
+            item = super()._get()
+            self.waiting_bytes -= len(_bytes(item.payload))
+            return item
+
+    return Inbox
+
+
+def incoming(message: aiomqtt.Message) -> Incoming:
+    """A message as the library has it."""
     given: Mapping[str, Any] = vars(message.properties) if message.properties else {}
     return Incoming(
         str(message.topic),
         _bytes(message.payload),
-        message.mid if message.qos == _QOS else None,
+        message.mid if message.qos == QOS else None,
         message.retain,
         given.get("ResponseTopic"),
         given.get("CorrelationData"),
@@ -179,14 +228,6 @@ def _bytes(payload: object) -> bytes:
     return bytes(payload) if isinstance(payload, bytes | bytearray) else b""
 
 
-def _tls(settings: MqttSettings) -> ssl.SSLContext | None:
-    if not settings.tls:
-        return None
-    context = ssl.create_default_context(cafile=settings.ca_file)
-    if settings.cert_file is not None:
-        context.load_cert_chain(settings.cert_file, settings.key_file)
-    return context
-
-
 def _told(error: Exception) -> str:
-    return str(error) or type(error).__name__
+    told = str(error) or type(error).__name__
+    return told if error.__cause__ is None else f"{told}: {error.__cause__}"

@@ -2,10 +2,12 @@
 
 import asyncio
 import logging
+import time
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, Final, Literal
 
-from session_runtime.transports.mqtt.answering import Answering
+from session_runtime.transports.mqtt.answering import ALIVE_S, Answering
 from session_runtime.transports.mqtt.backoff import Backoff
 from session_runtime.transports.mqtt.door import MqttDoor
 from session_runtime.transports.mqtt.link import (
@@ -15,12 +17,19 @@ from session_runtime.transports.mqtt.link import (
     LinkError,
     Outgoing,
     Terms,
+    UndeliverableError,
 )
 from session_runtime.transports.mqtt.outlet import Outlet
 from session_runtime.transports.mqtt.state import MqttState
-from session_runtime.transports.mqtt.window import MemoryWindow, Window
+from session_runtime.transports.mqtt.window import MemoryWindow
 from session_runtime.wire import to_bytes
-from session_runtime.wire.mqtt import shared_filter, status_topic
+from session_runtime.wire.mqtt import (
+    BEAT_S,
+    PRESENCE_S,
+    replica_topic,
+    shared_filter,
+    status_topic,
+)
 
 Phase = Literal["online", "draining", "offline"]
 
@@ -29,9 +38,6 @@ TELL_S: Final = 5.0
 
 GRACE_S: Final = 3.0
 """How long answers of asks that are over may take when the daemon stops."""
-
-OFFLINE_S: Final = 86_400
-"""How long the broker keeps the status of a replica that is gone."""
 
 SPARE: Final = 64
 """So many requests more than may run are taken, to be told that they may not."""
@@ -52,27 +58,28 @@ class MqttEndpoint:
         replica: str,
         state: MqttState,
         *,
-        window: Window | None = None,
         backoff: Backoff | None = None,
         tell_s: float = TELL_S,
+        alive_s: float = ALIVE_S,
+        wall: Callable[[], float] = time.time,
     ) -> None:
-        clock = asyncio.get_running_loop().time
+        clock, settings = asyncio.get_running_loop().time, door.settings()
+        window = MemoryWindow(
+            settings.window_s, clock, most=settings.window_asks, most_bytes=settings.window_bytes
+        )
         self._door = door
         self._connect = connect
         self._replica = replica
         self._state = state
         self._backoff = backoff or Backoff(clock)
         self._tell_s = tell_s
+        self._wall = wall
+        self._since = wall()
         self._outlet = Outlet()
-        self._answering = Answering(
-            door,
-            self._outlet,
-            MemoryWindow(door.settings().window_s, clock) if window is None else window,
-            state,
-            replica,
-        )
+        self._answering = Answering(door, self._outlet, window, state, replica, alive_s=alive_s)
         self._tasks: set[asyncio.Task[None]] = set()
         self._phase: Phase = "online"
+        self._clean = False
         self._turn = asyncio.Event()
         self._gone = asyncio.Event()
 
@@ -81,6 +88,8 @@ class MqttEndpoint:
         self._enter("draining")
 
     def _enter(self, phase: Phase) -> None:
+        if phase != self._phase:
+            self._since = self._wall()
         self._phase = phase
         self._turn.set()
 
@@ -92,13 +101,16 @@ class MqttEndpoint:
             await stop.wait()
             await self._say_goodbye()
         finally:
-            await _ended(keeping, *self._tasks)
+            await _ended(keeping)  # which begins tasks until it is over
+            await _ended(*self._tasks)
 
     async def _say_goodbye(self) -> None:
         if not self._outlet.up:
             return  # nothing can be said, and the will has told it
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=GRACE_S)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(GRACE_S):
+                while self._tasks:
+                    await asyncio.wait(self._tasks)
         self._enter("offline")
         with suppress(TimeoutError):
             async with asyncio.timeout(GRACE_S):
@@ -110,12 +122,13 @@ class MqttEndpoint:
             fault: object = "the broker closed the connection"
             try:
                 async with self._connect(self._terms()) as link:
+                    self._clean = False
                     self._backoff.connected()
                     self._state.connected()
                     _log.info("connected to the MQTT broker as %s", self._replica)
                     await self._carry(link)
             except LinkError as error:
-                fault = error
+                fault, self._clean = error, error.unreadable
             except Exception as error:  # noqa: BLE001 - without this door the others go on
                 _log.exception("the MQTT door failed; it connects again")
                 fault = type(error).__name__
@@ -162,43 +175,62 @@ class MqttEndpoint:
             _log.error("a request could not be answered", exc_info=task.exception())
 
     async def _tell(self, link: Link) -> None:
-        """Publish how this replica is, whenever that has changed; when it leaves, in the right order."""
-        told = None
+        """Publish how this replica is, whenever that has changed; when it leaves, in the right order.
+
+        A sign of life comes every BEAT_S at least, so that what has none is known to be old news.
+        """
+        told, told_at = None, 0.0
         while True:
             self._turn.clear()
             phase = self._phase
             if phase != "online":
                 await link.unsubscribe()
-            now = self._status(phase)
-            if now != told:
-                await link.publish(now)
-                told = now
+            now, at = self._presence(phase), self._wall()
+            if now != told or not 0 <= at - told_at < BEAT_S:
+                await self._say(link, self._status({**now, "at": round(at, 3)}))
+                told, told_at = now, at
             if phase == "offline":
                 self._gone.set()
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._tell_s):
                     await self._turn.wait()
 
+    async def _say(self, link: Link, status: Outgoing) -> None:
+        try:
+            await link.publish(status)
+        except UndeliverableError as error:
+            _log.warning("nobody is told how this replica is, at %s: %s", status.topic, error)
+
     def _terms(self) -> Terms:
         settings = self._door.settings()
         subscription = shared_filter(settings.prefix, settings.group)
         return Terms(
             subscription if self._phase == "online" else None,
+            replica_topic(settings.prefix, self._replica),
             self._receive_maximum(),
-            self._status("offline"),
+            self._status(self._about("offline")),
+            self._drop,
+            self._clean,
         )
+
+    def _drop(self) -> None:
+        if self._state.count("dropped") == 1:
+            _log.warning("more requests of QoS 0 come than can be read: further ones are counted")
 
     def _receive_maximum(self) -> int:
         return min(65_535, self._door.most_at_hand() + SPARE)
 
-    def _status(self, state: Phase) -> Outgoing:
-        about = {} if state == "offline" else self._door.presence()
-        return Outgoing(
-            status_topic(self._door.settings().prefix, self._replica),
-            to_bytes({"replica": self._replica, "state": state, **about}),
-            retained=True,
-            expiry_s=OFFLINE_S if state == "offline" else None,
-        )
+    def _about(self, state: Phase) -> Mapping[str, Any]:
+        """Who is how: all that a last will can know."""
+        return {"replica": self._replica, "state": state}
+
+    def _presence(self, state: Phase) -> Mapping[str, Any]:
+        about = {**self._about(state), "since": round(self._since, 3)}
+        return about if state == "offline" else {**about, **self._door.presence()}
+
+    def _status(self, presence: Mapping[str, Any]) -> Outgoing:
+        topic = status_topic(self._door.settings().prefix, self._replica)
+        return Outgoing(topic, to_bytes(presence), retained=True, expiry_s=PRESENCE_S)
 
 
 async def _ended(*tasks: asyncio.Task[Any]) -> None:

@@ -1,6 +1,6 @@
 """What the MQTT door needs of a connection to a broker; ``broker`` makes one, tests bring their own."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -9,7 +9,22 @@ from session_runtime.types import nothing
 
 
 class LinkError(Exception):
-    """The connection to the broker cannot be made, or broke; the text says why."""
+    """The connection to the broker cannot be made, or broke; the text says why.
+
+    ``unreadable``: over something that came by it, which would come again with the session.
+    """
+
+    def __init__(self, why: str, *, unreadable: bool = False) -> None:
+        super().__init__(why)
+        self.unreadable = unreadable
+
+
+class UndeliverableError(Exception):
+    """The broker does not take a message, and will not; the text says why."""
+
+
+class TooLargeError(UndeliverableError):
+    """It is larger than the broker takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,22 +63,30 @@ class Link(Protocol):
         """Give what comes, in order, until the connection breaks."""
 
     async def publish(self, message: Outgoing) -> None:
-        """Send a message, and wait until the broker has it."""
+        """Send a message, and wait until the broker has it; UndeliverableError if it does not take it."""
 
     def acknowledge(self, message: Incoming) -> None:
         """Tell the broker that it may forget a message of this connection."""
 
     async def unsubscribe(self) -> None:
-        """Have no further message sent."""
+        """Have no further message sent that any other replica could have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a connection is opened with: what is subscribed to, how much may be unacknowledged, the will."""
+    """What a connection is opened with: what is subscribed to, how much may be unacknowledged, the will.
+
+    ``subscription`` is shared with others, ``own`` is not. ``dropped`` is called for each message that is
+    not handed on because too many wait that the broker need not have sent. ``clean`` has the broker forget
+    the session that there was.
+    """
 
     subscription: str | None
+    own: str
     receive_maximum: int
     will: Outgoing
+    dropped: Callable[[], object] = field(compare=False)
+    clean: bool = False
 
 
 class Connect(Protocol):

@@ -21,13 +21,14 @@ from session_runtime.types import (
     AskStarted,
     Principal,
 )
-from session_runtime.wire import parse_json, request_from_json
+from session_runtime.wire import detach_from_json, parse_json, request_from_json
 from session_runtime.wire.mqtt import (
     ATTEMPT,
     EVENTS,
     EXPIRES,
     MAX_CORRELATION_BYTES,
     MAX_TOPIC_BYTES,
+    MAX_TOPIC_LEVELS,
     NONE,
     PRINCIPAL,
     SIGNATURE,
@@ -67,12 +68,18 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request that was let in; its body is not read yet."""
+    """A request that was let in; its body is not read yet. ``expires`` is when its signature does."""
 
     who: Who
     digest: bytes
     principal: Principal
     events: str
+    expires: int | None = None
+
+    @property
+    def wants_to_wait(self) -> bool:
+        """Whether it is to be told that the ask goes on."""
+        return self.events != NONE
 
     def wants(self, event: AskEvent) -> bool:
         """Whether an event is to be published; the last one never is, as the result follows."""
@@ -91,8 +98,15 @@ def unanswerable(message: Incoming, prefix: str) -> Unanswerable | None:
         return "retained"
     root, reply = reply_root(prefix), message.reply or ""
     rest = reply.removeprefix(root)
-    good = rest and rest != reply and len(reply.encode()) <= MAX_TOPIC_BYTES
-    return None if good and not any(each in rest for each in "+#\0") else "no_reply"
+    good = (
+        rest
+        and rest != reply
+        and len(reply.encode("utf-8", "replace")) <= MAX_TOPIC_BYTES
+        and reply.count("/") < MAX_TOPIC_LEVELS
+        and rest.isprintable()
+        and not set("+#") & set(rest)
+    )
+    return None if good else "no_reply"
 
 
 def address_of(message: Incoming) -> Address:
@@ -118,12 +132,28 @@ def admit(message: Incoming, rules: Rules) -> Asked:
             f"the request has {len(message.body)} bytes, mqtt.max_message_bytes allows {rules.max_bytes}",
             code="request.too_large",
         )
-    principal = _principal(message, rules)
+    principal, expires = _principal(message, rules)
     return Asked(
         (principal.name, message.reply or "", message.correlation),
         hashlib.sha256(message.body).digest(),
         principal,
         message.properties.get(EVENTS, ""),
+        expires,
+    )
+
+
+def check_fresh(asked: Asked, rules: Rules) -> None:
+    """Raise RequestError if a signature has expired, or expires too far ahead.
+
+    Only for what is not remembered: a broker may send the same message again when its signature has
+    expired, as the ask took long; nothing runs for that one.
+    """
+    if asked.expires is None or 0 < asked.expires - rules.now() <= rules.max_signed_s:
+        return
+    raise RequestError(
+        f"the signature has expired, or expires more than {rules.max_signed_s:g} s"
+        " (mqtt.max_signed_s) ahead: sign anew, and look at both clocks",
+        code="auth.signature_expired",
     )
 
 
@@ -132,6 +162,11 @@ async def read_request(message: Incoming, principal: Principal) -> AskRequest:
 
     What is left of the message's time bounds the ask. Raises RequestError that lists every problem.
     """
+    if message.expiry_s == 0:
+        raise RequestError(
+            "nothing is left of the time of this message (Message Expiry Interval): give it more",
+            code="mqtt.expired",
+        )
     if len(message.body) <= _LARGE_BYTES:
         request = _parse(message.body)
     else:
@@ -142,13 +177,24 @@ async def read_request(message: Incoming, principal: Principal) -> AskRequest:
 
 
 def _parse(body: bytes) -> AskRequest:
-    return request_from_json(parse_json(body))
+    data = parse_json(body)
+    request = request_from_json(data)
+    if detach_from_json(data):
+        raise RequestError(
+            "detach: an ask by MQTT goes on without its client as it is: leave it out, and send the same"
+            " request again to have the answer",
+            code="request.invalid",
+        )
+    return request
 
 
-def _principal(message: Incoming, rules: Rules) -> Principal:
-    """Whom a message is from: with keys, the principal that signed it; without, this machine's user."""
+def _principal(message: Incoming, rules: Rules) -> tuple[Principal, int | None]:
+    """Whom a message is from, and until when that holds: with keys, the principal that signed it.
+
+    Without keys it is this machine's user.
+    """
     if not rules.keys:
-        return LOCAL
+        return LOCAL, None
     given = message.properties
     name, expires = given.get(PRINCIPAL, ""), _whole(given.get(EXPIRES, ""))
     principal, signer = rules.keys.named(name), rules.signers.get(name)
@@ -158,14 +204,7 @@ def _principal(message: Incoming, rules: Rules) -> Principal:
             " and how",
             code="auth.signature",
         )
-    left_s = expires - rules.now()
-    if not 0 < left_s <= rules.max_signed_s:
-        raise RequestError(
-            f"the signature has expired, or expires more than {rules.max_signed_s:g} s"
-            " (mqtt.max_signed_s) ahead: sign anew, and look at both clocks",
-            code="auth.signature_expired",
-        )
-    return principal
+    return principal, expires
 
 
 def _is_signed(message: Incoming, name: str, expires: int, signer: MqttSigner) -> bool:

@@ -15,8 +15,14 @@ Outcome = Literal[
     "retained",
     "no_reply",
     "undelivered",
+    "untold",
+    "dropped",
 ]
-"""How a message ended: two got no answer, and one whose answer could not be delivered in time."""
+"""How a message ended.
+
+Without an answer are what the broker had kept, what has no good response topic, what no connection or no
+broker took the answer of, refusals of strangers beyond a bound, and what waited with too many of QoS 0.
+"""
 
 OUTCOMES: Final = get_args(Outcome)
 

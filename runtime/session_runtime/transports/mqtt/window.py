@@ -3,12 +3,12 @@
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from typing import Final, Protocol
 
-MOST: Final = 65_536
-MOST_BYTES: Final = 32 * 1024 * 1024
+from session_runtime.types import ErrorInfo
+
 MOST_AT_ONCE: Final = 1_000
 """So many are forgotten in one go: there may be tens of thousands, and other asks go on."""
 
@@ -29,14 +29,35 @@ class Answer:
 class Entry:
     """One ask: what was sent, and its answer; None before there is one, or once it is no longer kept.
 
-    ``ran`` says that there was one, ``settled`` is set when the answer was published, or could not be.
+    ``ran`` says that there was one, ``refusal`` why there is none. It is ``settled`` when the answer was
+    published, or could not be.
     """
 
     digest: bytes
     at: float
     answer: Answer | None = None
+    refusal: ErrorInfo | None = None
     ran: bool = False
-    settled: asyncio.Event = field(default_factory=asyncio.Event)
+    settled: bool = False
+    waiting: "asyncio.Future[ErrorInfo | None] | None" = None
+
+    async def settlement(self) -> ErrorInfo | None:
+        """Wait until it is settled, or another copy waits: only the newest one does.
+
+        Gives the refusal, if it is settled by one.
+        """
+        self._release(None)
+        self.waiting = asyncio.get_running_loop().create_future()
+        return await self.waiting
+
+    def settle(self) -> None:
+        """Its message is answered as far as it can be."""
+        self.settled = True
+        self._release(self.refusal)
+
+    def _release(self, refusal: ErrorInfo | None) -> None:
+        if self.waiting is not None and not self.waiting.done():
+            self.waiting.set_result(refusal)
 
 
 class Window(Protocol):
@@ -49,7 +70,7 @@ class Window(Protocol):
         """Remember a new ask; None if there is no room before others are old enough to be forgotten."""
 
     def finish(self, entry: Entry, answer: Answer) -> None:
-        """Keep its answer."""
+        """Keep its answer, instead of the one that was kept before."""
 
     def forget(self, who: Who) -> None:
         """Let it be asked again, as it did not run."""
@@ -67,8 +88,8 @@ class MemoryWindow:
         keep_s: float,
         clock: Callable[[], float],
         *,
-        most: int = MOST,
-        most_bytes: int = MOST_BYTES,
+        most: int,
+        most_bytes: int,
     ) -> None:
         self._keep_s = keep_s
         self._clock = clock
@@ -96,6 +117,7 @@ class MemoryWindow:
 
     def finish(self, entry: Entry, answer: Answer) -> None:
         """See ``Window``."""
+        self._drop_answer(entry)
         entry.answer, entry.ran = answer, True
         self._answered[id(entry)] = entry
         self._bytes += len(answer.body)
@@ -119,7 +141,7 @@ class MemoryWindow:
         for who, entry in self._entries.items():
             if entry.at >= before:
                 return
-            if entry.settled.is_set():
+            if entry.settled:
                 yield who, entry
 
     def _drop_answer(self, entry: Entry) -> None:

@@ -1,0 +1,163 @@
+"""Runs a sub-agent for a call: a loop of its own inside of the ask, within what is left to that (ASK-11).
+
+Which agents there are is decided in ``generation.agents``, what they may use in ``registry.policy``.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from session_runtime.ask.emitter import AgentEmitter
+from session_runtime.ask.exposure import whole_exposure
+from session_runtime.ask.loop import Ending, Loop
+from session_runtime.ask.scope import AskScope, LoopLimits
+from session_runtime.ask.transcript import Transcript
+from session_runtime.errors import SessionRuntimeError, ToolError
+from session_runtime.generation import Profile
+from session_runtime.generation.agents import Agent
+from session_runtime.registry.invoke.consent import Consent, NotRun, Proposed
+from session_runtime.trace.record import AgentRecord
+from session_runtime.types import Message, Outcome, PendingCall, ToolCall
+
+_TASK: Final = ("prompt", "task")
+_MOST_TEXT: Final = 4_000
+
+ProfileInUse = Callable[[], Profile]
+
+
+def with_agents(scope: AskScope, profile: ProfileInUse) -> AskScope:
+    """The same scope, whose tools may be sub-agents; ``profile`` tells which one answers just now."""
+    return replace(scope, services=replace(scope.services, agents=AgentRuns(scope, profile)))
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRuns:
+    """The sub-agents as one loop may call them; see ``services.Agents``."""
+
+    scope: AskScope
+    profile: ProfileInUse
+
+    async def run(
+        self, name: str, arguments: Mapping[str, Any], call_id: str, deadline: float | None
+    ) -> str:
+        """Give the agent a fresh conversation and let it work until it answers."""
+        agent = self._admitted(name)
+        generation, stated = self.scope.generation, agent.settings
+        profile = self.profile() if stated.model is None else generation.profiles[stated.model]
+        exposure = whole_exposure(generation, profile, self._mask(agent))
+        inner = with_agents(self._inner(agent, call_id, deadline), lambda: exposure.profile)
+        opening = (Message("system", agent.prompt),)
+        transcript = Transcript(opening, (Message("user", _task(arguments)),))
+        loop = Loop(inner, exposure, transcript)
+        outcome: Outcome = "cancelled"
+        code: str | None = None
+        try:
+            ending = await loop.run()
+            outcome, code = ending.outcome, ending.error.code if ending.error else None
+        except SessionRuntimeError as error:
+            outcome, code = "failed", error.code
+            raise ToolError(f"{name} could not go on: {error}", code="agent.failed") from error
+        finally:
+            self._keep(inner, loop, outcome, code)
+        return _answer(name, ending)
+
+    def _admitted(self, name: str) -> Agent:
+        """The agent, if it may be called from here: checked at the list and again at the call."""
+        agent = self.scope.generation.agents.get(name)
+        caller = self.scope.agents[-1] if self.scope.agents else None
+        if agent is None or not self._may_call(agent, caller):
+            raise ToolError(f"{name} may not be called from here", code="agent.refused")
+        return agent
+
+    def _may_call(self, agent: Agent, caller: str | None) -> bool:
+        deepest = self.scope.generation.settings.agents.max_depth
+        running = self.scope.agents
+        is_free = agent.spec.name not in running and len(running) < deepest
+        return is_free and agent.may_be_called_by(caller)
+
+    def _mask(self, agent: Agent) -> int:
+        """What the agent may use here: of other agents those that it may call."""
+        generation = self.scope.generation
+        mask = generation.policy.permitted_in(
+            agent.tools, self.scope.principal, self.scope.identity
+        )
+        within = AgentRuns(
+            replace(self.scope, agents=(*self.scope.agents, agent.spec.name)), self.profile
+        )
+        for other in generation.agents.values():
+            if not within._may_call(other, agent.spec.name):
+                mask &= ~(1 << generation.catalog.position(other.spec.name))
+        return mask
+
+    def _inner(self, agent: Agent, call_id: str, deadline: float | None) -> AskScope:
+        scope, stated = self.scope, agent.settings
+        path = (*scope.agents, agent.spec.name)
+        return replace(
+            scope,
+            emitter=AgentEmitter(scope.emitter, "/".join(path), call_id),
+            guard=scope.guard.within(stated.max_tool_calls),
+            deadline=scope.deadline if deadline is None else min(scope.deadline, deadline),
+            consent=_Nobody(agent.spec.name),
+            limits=LoopLimits(
+                stated.max_steps,
+                stated.max_tool_calls,
+                scope.limits.max_total_tokens,
+                history_tokens=scope.limits.history_tokens,
+            ),
+            agents=path,
+            call=call_id,
+        )
+
+    def _keep(self, inner: AskScope, loop: Loop, outcome: Outcome, code: str | None) -> None:
+        turns = tuple(loop.progress.turns)
+        path = "/".join(inner.agents)
+        self.scope.totals.agents.append(AgentRecord(path, inner.call, outcome, code, turns))
+
+
+def _task(arguments: Mapping[str, Any]) -> str:
+    """What the agent is asked: its one text if there is one, else its arguments as JSON."""
+    for name in _TASK:
+        if set(arguments) == {name} and isinstance(arguments[name], str):
+            return str(arguments[name])
+    return json.dumps(dict(arguments), ensure_ascii=False)
+
+
+def _answer(name: str, ending: Ending) -> str:
+    if ending.outcome in ("answered", "ended"):
+        return ending.text
+    why = ending.error.message if ending.error is not None else ending.outcome
+    so_far = f" It had written: {ending.text[:_MOST_TEXT]}" if ending.text.strip() else ""
+    raise ToolError(f"{name} stopped before it was done: {why}.{so_far}", code="agent.limit")
+
+
+@dataclass(frozen=True, slots=True)
+class _Nobody:
+    """No person is asked about what a sub-agent wants to do."""
+
+    agent: str
+
+    def of(self, call: ToolCall) -> Consent:
+        """The consent to one call."""
+        del call
+        return _NotHere(self.agent)
+
+    def pending(self, call_id: str) -> PendingCall | None:
+        """No call waits."""
+        del call_id
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class _NotHere:
+    agent: str
+
+    async def missing(self, proposed: Proposed) -> NotRun | None:
+        """Refuse, and say who could ask."""
+        return NotRun(
+            f"{proposed.spec.name} was not run and nothing was changed: a person has to agree to it, and "
+            f"is asked by whoever called {self.agent} only. Do not try again: answer with what is to be done."
+        )
+
+    def give_back(self) -> None:
+        """Nothing was used up."""

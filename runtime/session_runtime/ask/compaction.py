@@ -1,0 +1,130 @@
+"""Makes a conversation fit the room that a model has: old results become short, then old turns go (ASK-2).
+
+System messages, the question and the newest turn stay as they are, and no call loses its result.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from session_runtime.ask.kept import KeptResults
+from session_runtime.registry.invoke.summary import summarise
+from session_runtime.types import Message, TextPart
+
+CHARS_PER_TOKEN: Final = 4
+IMAGE_CHARS: Final = 4_000
+SHORT_CHARS: Final = 600
+"""What is left of an old result."""
+
+WORTH_CHARS: Final = 1_200
+"""A shorter result is left alone."""
+
+_TARGET: Final = 0.6
+"""How much of the room is used afterwards: a provider that remembers the beginning must read it anew."""
+
+_LEFT_OUT: Final = "(Earlier messages of this conversation are left out here.)"
+_REFERENCE: Final = re.compile(r"result_\d{1,6}(?!\d)")
+_DATA: Final = ("{", "[")
+
+
+def characters(message: Message) -> int:
+    """How much of the context a message takes, in characters; an image like a page of text."""
+    calls = sum(len(call.name) + len(call.arguments) for call in message.tool_calls)
+    match message.content:
+        case None:
+            return calls
+        case str() as text:
+            return calls + len(text)
+        case parts:
+            return calls + sum(
+                len(part.text) if isinstance(part, TextPart) else IMAGE_CHARS for part in parts
+            )
+
+
+def compacted(
+    messages: Sequence[Message],
+    question_at: int,
+    most_chars: int,
+    results: KeptResults,
+    *,
+    readable: bool,
+) -> tuple[Message, ...]:
+    """The conversation in clearly less than ``most_chars``, as far as that is possible.
+
+    Before ``question_at`` stands what the caller gave as history. Whole results are kept in ``results``;
+    ``readable`` says whether the model could read them there.
+    """
+    target = int(most_chars * _TARGET)
+    shortened = _shortened(messages, target, results, readable=readable)
+    if sum(map(characters, shortened)) <= most_chars:
+        return tuple(shortened)
+    return tuple(_without_oldest(shortened, question_at, target))
+
+
+def _shortened(
+    messages: Sequence[Message], target: int, results: KeptResults, *, readable: bool
+) -> list[Message]:
+    """The same with short results, from the oldest on until there is room."""
+    shorter = list(messages)
+    total = sum(map(characters, shorter))
+    tools = {call.id: call.name for message in messages for call in message.tool_calls}
+    for at in range(_newest_turn(messages)):
+        if total <= target:
+            break
+        text = shorter[at].content
+        if shorter[at].role != "tool" or not isinstance(text, str) or len(text) <= WORTH_CHARS:
+            continue
+        tool = tools.get(shorter[at].tool_call_id or "", "")
+        reference = _kept(text, tool, results) if readable else None
+        shorter[at] = replace(shorter[at], content=_short(text, reference))
+        total -= len(text) - characters(shorter[at])
+    return shorter
+
+
+def _newest_turn(messages: Sequence[Message]) -> int:
+    """Where the last message with calls stands: its results were not read yet."""
+    return max((at for at, message in enumerate(messages) if message.tool_calls), default=0)
+
+
+def _kept(text: str, tool: str, results: KeptResults) -> str | None:
+    """A reference to the whole result: the one that it bears already, or a new one if there is room."""
+    for reference in map(str, _REFERENCE.findall(text)):
+        if results.tool_of(reference) is not None:
+            return reference
+    place = results.place(readable=True, tool=tool)
+    return place.reference if place is not None and place.keep(text) else None
+
+
+def _short(text: str, reference: str | None) -> str:
+    return summarise(_value(text), len(text), SHORT_CHARS, reference)
+
+
+def _value(text: str) -> object:
+    """Data as data, so that its summary names what it holds."""
+    if not text.startswith(_DATA):
+        return text
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _without_oldest(messages: Sequence[Message], question_at: int, target: int) -> list[Message]:
+    """The same without the oldest turns of the history, each from a user to the next one."""
+    head = [message for message in messages[:question_at] if message.role == "system"]
+    history = [message for message in messages[:question_at] if message.role != "system"]
+    rest = list(messages[question_at:])
+    total = sum(map(characters, messages))
+    while history and total > target:
+        turn = _oldest_turn(history)
+        total -= sum(map(characters, history[:turn]))
+        history = history[turn:]
+    return [*head, Message("system", _LEFT_OUT), *history, *rest]
+
+
+def _oldest_turn(history: Sequence[Message]) -> int:
+    """How many messages belong to the first turn."""
+    later = (at for at, message in enumerate(history) if at and message.role == "user")
+    return next(later, len(history))

@@ -1,0 +1,359 @@
+"""Asks a daemon over HTTP; what may be lost is sent again under the same key, so that nothing runs twice.
+
+For backends. What goes over a connection is decided in ``http_line``; what a request means, by the daemon.
+"""
+
+import asyncio
+import logging
+import math
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from types import TracebackType
+from typing import Any, Final, TypeVar
+from urllib.parse import quote, urlencode
+
+import httpx2
+
+from session_runtime.client.http_answers import HttpAnswer, InvokeAnswer
+from session_runtime.client.http_line import CutError, HttpLine, refusal_of
+from session_runtime.client.pauses import Pauses, Waits
+from session_runtime.errors import RequestError, SessionRuntimeError, TransientError
+from session_runtime.types import AskRequest, Identity
+from session_runtime.wire import request_to_json, to_bytes
+
+LEAVE_S: Final = 5.0
+"""How long whoever gives up an ask waits for the daemon to hear of it."""
+
+UNKNOWN_ASK: Final = "request.unknown_ask"
+
+OnEvent = Callable[[Mapping[str, Any]], None]
+T = TypeVar("T")
+_log: Final = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Run:
+    """One request that is answered by events: what was heard of it, over all its attempts.
+
+    ``sent`` tells that an ask without a name here yet may have begun.
+    """
+
+    path: str
+    body: bytes
+    key: str
+    on_event: OnEvent | None
+    ask_id: str | None = None
+    seq: int = 0
+    attempt: int = 0
+    unsure: bool = False
+    told: bool = False
+    sent: bool = False
+
+    def forget(self) -> None:
+        """The daemon does not know the ask any more."""
+        self.ask_id, self.seq, self.unsure = None, 0, True
+
+    def hear(self, event: Mapping[str, Any]) -> None:
+        """Hand an event on; a function that fails is told once, and does not end the ask."""
+        self.seq = int(event["seq"])
+        self.ask_id = self.ask_id or str(event["ask_id"])
+        if self.on_event is None:
+            return
+        try:
+            self.on_event(event)
+        except Exception:  # noqa: BLE001 - the backend's own function must not break the ask
+            if not self.told:
+                _log.exception("on_event failed at %s; the ask goes on", event["type"])
+            self.told = True
+
+    def answer(self, result: Mapping[str, Any]) -> HttpAnswer:
+        return HttpAnswer(result, self.attempt, self.unsure)
+
+
+class HttpClient:
+    """Speaks to one daemon while the block runs; asks may run at the same time.
+
+    ``key`` is that of the principal. All methods raise RequestError for what has to be changed first,
+    PermanentError for what cannot be had, and TransientError if there was no answer within ``timeout_s``
+    seconds: ``daemon.no_answer``, of which ``may_have_run`` tells more, or why it is busy for longer.
+    """
+
+    def __init__(
+        self,
+        url: str = "http://127.0.0.1:8040",
+        *,
+        key: str | None = None,
+        timeout_s: float = 300.0,
+        pauses: Pauses | None = None,
+        transport: httpx2.AsyncBaseTransport | None = None,
+    ) -> None:
+        self._line = HttpLine(url, key, transport)
+        self._timeout_s = timeout_s
+        self._pauses = pauses or Pauses()
+
+    async def __aenter__(self) -> "HttpClient":
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._line.aclose()
+
+    async def ask(
+        self,
+        request: AskRequest | Mapping[str, Any] | str,
+        *,
+        on_event: OnEvent | None = None,
+        deadline_s: float | None = None,
+        timeout_s: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> HttpAnswer:
+        """Ask, and give the answer; events go to ``on_event``. Whoever is cancelled here cancels the ask.
+
+        What is busy, cut off or restarted is sent again with the same key, and goes on where it was.
+        """
+        return await self._run(
+            "/v1/ask", _asked(request, deadline_s), on_event, timeout_s, idempotency_key
+        )
+
+    async def start(
+        self,
+        request: AskRequest | Mapping[str, Any] | str,
+        *,
+        callback: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> str:
+        """Start an ask that goes on alone; gives its id. ``callback`` names who is told of its end."""
+        body = {**_asked(request, None), "detach": True}
+        if callback is not None:
+            body["callback"] = callback
+        return str((await self._send("POST", "/v1/ask", body, idempotency_key))["ask_id"])
+
+    async def confirm(
+        self,
+        ask_id: str,
+        *,
+        confirmations: Sequence[str] = (),
+        declined: Sequence[str] = (),
+        text: str | None = None,
+        on_event: OnEvent | None = None,
+        timeout_s: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> HttpAnswer:
+        """Go on where a kept ask waits for a person, as a new ask."""
+        said = {"confirmations": [*confirmations], "declined": [*declined], "text": text}
+        body = {name: value for name, value in said.items() if value}
+        path = f"{_place(ask_id)}/confirm"
+        return await self._run(path, body, on_event, timeout_s, idempotency_key)
+
+    async def invoke(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        identity: Identity | None = None,
+        confirmations: Sequence[str] = (),
+        on_event: OnEvent | None = None,
+        deadline_s: float | None = None,
+        timeout_s: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> InvokeAnswer:
+        """Call a tool by its name, where the daemon offers that; once, however often it is sent."""
+        who = AskRequest(identity=identity or Identity(), confirmations=confirmations)
+        body = {**_asked(who, deadline_s), "arguments": dict(arguments or {})}
+        path = f"/v1/tools/{quote(tool, safe='')}/invoke"
+        return InvokeAnswer(await self._run(path, body, on_event, timeout_s, idempotency_key))
+
+    async def events(self, ask_id: str, after: int = 0) -> AsyncIterator[Mapping[str, Any]]:
+        """What a kept ask reports after that ``seq``, to its end; a lost connection is made anew."""
+        waits = self._waits()
+        while True:
+            path = f"{_place(ask_id)}/events?{urlencode({'after': after})}"
+            try:
+                async with self._line.stream("GET", path) as stream:
+                    async for event in stream.events():
+                        after = int(event["seq"])
+                        waits = self._waits()
+                        yield event
+                        if event["type"] == "ask.finished":
+                            return
+            except (CutError, TransientError) as error:
+                await self._pause(waits, error)
+            else:
+                await self._pause(waits, None)
+
+    async def get(self, ask_id: str) -> Mapping[str, Any]:
+        """How far an ask is, or how it ended if it is kept."""
+        return await self._send("GET", _place(ask_id))
+
+    async def cancel(self, ask_id: str) -> bool:
+        """End an ask; whether it had not ended, and was not told to, before."""
+        return bool((await self._send("DELETE", _place(ask_id)))["cancelled"])
+
+    async def models(self) -> tuple[str, ...]:
+        """The profiles, the default one first."""
+        return tuple(each["id"] for each in (await self._send("GET", "/v1/models"))["data"])
+
+    async def tools(
+        self, identity: Identity | None = None, *, schemas: bool = False
+    ) -> tuple[Mapping[str, Any], ...]:
+        """All tools that the identity may use; without one, those of the principal."""
+        who = identity or Identity()
+        pairs = [("user", who.user), ("channel", who.channel), ("group", who.group)]
+        query = [(name, value) for name, value in pairs if value is not None]
+        query += [("role", role) for role in sorted(who.roles or ())]
+        query += [("schemas", "true")] if schemas else []
+        tools: list[Mapping[str, Any]] = []
+        after: str | None = ""
+        while after is not None:
+            more = [("after", after)] if after else []
+            page = await self._send("GET", f"/v1/tools?{urlencode([*query, *more])}")
+            tools += page["tools"]
+            after = page.get("next")
+        return tuple(tools)
+
+    async def _send(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None, key: str | None = None
+    ) -> Mapping[str, Any]:
+        """Send a request that is answered at once, again if that is harmless: with a key it is."""
+        data = None if body is None else to_bytes(body)
+        named = None if body is None else key or _new_key()
+        fetch = partial(self._line.fetch, method, path, data, named)
+        return await self._in_time(self._again(fetch), self._timeout_s)
+
+    async def _again(self, fetch: Callable[[], Awaitable[T]]) -> T:
+        waits, until = self._waits(), self._until(self._timeout_s)
+        while True:
+            try:
+                return await fetch()
+            except (CutError, TransientError) as error:
+                await self._pause(waits, error, until)
+
+    async def _run(
+        self,
+        path: str,
+        body: Mapping[str, Any],
+        on_event: OnEvent | None,
+        timeout_s: float | None,
+        key: str | None,
+    ) -> HttpAnswer:
+        run, limit_s = _Run(path, to_bytes(body), key or _new_key(), on_event), timeout_s
+        limit_s = self._timeout_s if limit_s is None else limit_s
+        try:
+            return await self._in_time(self._finish(run, self._until(limit_s)), limit_s)
+        except (asyncio.CancelledError, TransientError):
+            await self._leave(run)
+            raise
+
+    async def _finish(self, run: _Run, until: float) -> HttpAnswer:
+        """Send and follow until there is an answer."""
+        waits = self._waits()
+        while True:
+            seen = run.seq
+            try:
+                result = await self._follow(run)
+                if (refused := refusal_of(result)) is None:
+                    return run.answer(result)
+                run.ask_id, run.seq, run.sent = None, 0, False  # nothing ran, and the key is free
+                raise refused
+            except (CutError, TransientError) as error:
+                waits = self._waits() if run.seq > seen else waits
+                await self._pause(waits, error, until)
+            except RequestError as error:
+                if error.code != UNKNOWN_ASK or run.ask_id is None:
+                    raise
+                run.forget()
+
+    async def _follow(self, run: _Run) -> Mapping[str, Any]:
+        """One attempt: ask, or come back to the ask; gives its result."""
+        if run.ask_id is None:
+            run.attempt += 1
+            request = self._line.stream("POST", run.path, run.body, run.key)
+        else:
+            path = f"{_place(run.ask_id)}/events?{urlencode({'after': run.seq})}"
+            request = self._line.stream("GET", path)
+        before, run.sent = run.sent, True
+        try:
+            async with request as stream:
+                run.ask_id = stream.ask_id or run.ask_id
+                async for event in stream.events():
+                    run.hear(event)
+                    if event["type"] == "ask.finished":
+                        result: Mapping[str, Any] = event["result"]
+                        return result
+        except CutError as error:
+            run.unsure = run.unsure or (error.sent and run.ask_id is None)
+            run.sent = before or error.sent
+            raise
+        except SessionRuntimeError:
+            run.sent = False
+            raise
+        raise CutError("the events ended before the ask", sent=True)
+
+    async def _leave(self, run: _Run) -> None:
+        """Tell the daemon that nobody waits for the ask any more; best effort, and not for long.
+
+        If the ask has no name here yet, the same is sent again: that joins it, and tells its name.
+        """
+        with suppress(SessionRuntimeError, CutError, TimeoutError):
+            async with asyncio.timeout(LEAVE_S):
+                if run.ask_id is None and run.sent:
+                    async with self._line.stream("POST", run.path, run.body, run.key) as stream:
+                        run.ask_id = stream.ask_id
+                if run.ask_id is not None:
+                    await self._line.fetch("DELETE", _place(run.ask_id))
+
+    async def _in_time(self, work: Awaitable[T], timeout_s: float) -> T:
+        limit = asyncio.timeout(timeout_s)
+        try:
+            async with limit:
+                return await work
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            raise TransientError(
+                f"no answer came in {timeout_s:g} s; the request may have run",
+                code="daemon.no_answer",
+                may_have_run=True,
+            ) from error
+
+    def _until(self, limit_s: float) -> float:
+        return asyncio.get_running_loop().time() + limit_s
+
+    def _waits(self) -> Waits:
+        return Waits(self._pauses.jitter)
+
+    async def _pause(self, waits: Waits, error: Exception | None, until: float = math.inf) -> None:
+        """Wait before the next attempt; raise what was said if that would come too late."""
+        asked_s = error.retry_after_s if isinstance(error, TransientError) else None
+        wait_s = waits.next(asked_s or 0.0)
+        late = asyncio.get_running_loop().time() + wait_s >= until
+        if late and isinstance(error, TransientError):
+            raise error
+        if error is not None:
+            _log.info("the request is sent again: %s", error)
+        await self._pauses.sleep(wait_s)
+
+
+def _asked(
+    request: AskRequest | Mapping[str, Any] | str, deadline_s: float | None
+) -> dict[str, Any]:
+    if isinstance(request, str):
+        request = AskRequest(request)
+    if isinstance(request, AskRequest):
+        return request_to_json(replace(request, deadline_s=deadline_s or request.deadline_s))
+    return {**request, **({} if deadline_s is None else {"deadline_s": deadline_s})}
+
+
+def _place(ask_id: str) -> str:
+    return f"/v1/asks/{quote(ask_id, safe='')}"
+
+
+def _new_key() -> str:
+    return secrets.token_hex(16)

@@ -1,0 +1,172 @@
+"""A backend's requests to a daemon over HTTP: one at a time, and what an answer means for the next one.
+
+When and how often a request is sent is decided in ``http``.
+"""
+
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+import httpx2
+
+from session_runtime.errors import PermanentError, RequestError, SessionRuntimeError, TransientError
+
+CONNECT_S: Final = 10.0
+SILENCE_S: Final = 45.0
+"""A stream that says nothing for so long, not even a ping, is dead."""
+
+_MOST_HEAD: Final = 64 * 1024
+_WHOSE_REQUEST_IS_WRONG: Final = ("request", "auth", "confirmation")
+_BUSY: Final = frozenset({429, 502, 503, 504})
+
+
+class CutError(Exception):
+    """There is no connection, or it broke; ``sent`` tells if the request may have arrived."""
+
+    def __init__(self, message: str, *, sent: bool) -> None:
+        super().__init__(message)
+        self.sent = sent
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """An answer that is read event by event; ``ask_id`` is there if the ask is kept."""
+
+    response: httpx2.Response
+    ask_id: str | None
+
+    async def events(self) -> AsyncIterator[Mapping[str, Any]]:
+        """The events as they come; raises CutError where the stream breaks."""
+        rest = b""
+        try:
+            async for chunk in self.response.aiter_bytes():
+                *lines, rest = (rest + chunk).split(b"\n")
+                for line in lines:
+                    if line.startswith(b"data: "):
+                        yield json.loads(line[6:])
+        except (httpx2.HTTPError, ValueError) as error:
+            raise CutError(_words(error), sent=True) from error
+
+
+class HttpLine:
+    """The connections to one daemon; no proxy variable is heeded, no redirect followed."""
+
+    def __init__(
+        self, url: str, key: str | None, transport: httpx2.AsyncBaseTransport | None
+    ) -> None:
+        self._client = httpx2.AsyncClient(
+            base_url=url,
+            headers={} if key is None else {"authorization": f"Bearer {key}"},
+            timeout=httpx2.Timeout(CONNECT_S, read=SILENCE_S, pool=None),
+            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=64),
+            transport=transport,
+            trust_env=False,
+            follow_redirects=False,
+        )
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        await self._client.aclose()
+
+    async def fetch(
+        self, method: str, path: str, body: bytes | None = None, key: str | None = None
+    ) -> dict[str, Any]:
+        """Send a request; gives the JSON object of the answer. Raises CutError, and what it says."""
+        try:
+            response = await self._client.request(
+                method, path, content=body, headers=_headers(body, key)
+            )
+        except httpx2.HTTPError as error:
+            raise _cut(error) from error
+        if response.is_success:
+            data = _object(response.content)
+            if data is not None:
+                return data
+        raise error_of(response.status_code, response.content, _retry_after(response))
+
+    @asynccontextmanager
+    async def stream(
+        self, method: str, path: str, body: bytes | None = None, key: str | None = None
+    ) -> AsyncIterator[Stream]:
+        """Send a request whose answer is events. Raises CutError, and what the answer says instead."""
+        headers = {**_headers(body, key), "accept": "text/event-stream"}
+        try:
+            request = self._client.build_request(method, path, content=body, headers=headers)
+            response = await self._client.send(request, stream=True)
+        except httpx2.HTTPError as error:
+            raise _cut(error) from error
+        try:
+            if not response.is_success:
+                raise await _refusal(response)
+            place = response.headers.get("location", "")
+            yield Stream(response, place.rpartition("/")[2] or None)
+        finally:
+            await response.aclose()
+
+
+def error_of(status: int, body: bytes, wait_s: float | None = None) -> SessionRuntimeError:
+    """The error that an answer tells; TransientError if the same may be sent again."""
+    match _object(body):
+        case {"error": {"code": str(code), "message": str(message), **more}}:
+            waits = more.get("retry_after_s")
+            wait_s = float(waits) if isinstance(waits, int | float) else wait_s
+            if more.get("retryable") is True:
+                return TransientError(message, code=code, retry_after_s=wait_s)
+            if status < 500:
+                return RequestError(message, code=code)
+            return PermanentError(message, code=code)
+    told = f"the daemon, or what stands before it, answered with status {status} and no JSON object"
+    if status in _BUSY:
+        return TransientError(told, code="daemon.no_answer", retry_after_s=wait_s)
+    return PermanentError(told, code="daemon.bad_answer")
+
+
+def refusal_of(result: Mapping[str, Any]) -> SessionRuntimeError | None:
+    """The error of an ask that was refused before it began; None if it did begin."""
+    error = result.get("error")
+    if result["outcome"] != "failed" or not isinstance(error, Mapping):
+        return None
+    family = str(error["code"]).partition(".")[0]
+    if family == "busy":
+        waits = error.get("retry_after_s")
+        return TransientError(str(error["message"]), code=str(error["code"]), retry_after_s=waits)
+    if family in _WHOSE_REQUEST_IS_WRONG:
+        return RequestError(str(error["message"]), code=str(error["code"]))
+    return None
+
+
+async def _refusal(response: httpx2.Response) -> Exception:
+    try:
+        body = (await response.aread())[:_MOST_HEAD]
+    except httpx2.HTTPError as error:
+        return CutError(_words(error), sent=True)
+    return error_of(response.status_code, body, _retry_after(response))
+
+
+def _headers(body: bytes | None, key: str | None) -> dict[str, str]:
+    headers = {} if body is None else {"content-type": "application/json"}
+    return headers if key is None else {**headers, "idempotency-key": key}
+
+
+def _retry_after(response: httpx2.Response) -> float | None:
+    text = response.headers.get("retry-after", "")
+    return float(text) if text.isascii() and text.isdigit() else None
+
+
+def _cut(error: httpx2.HTTPError) -> CutError:
+    unsent = isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout)
+    return CutError(_words(error), sent=not unsent)
+
+
+def _words(error: Exception) -> str:
+    return str(error) or type(error).__name__
+
+
+def _object(body: bytes) -> dict[str, Any] | None:
+    try:
+        data = json.loads(body)
+    except ValueError:
+        return None
+    return data if isinstance(data, dict) else None

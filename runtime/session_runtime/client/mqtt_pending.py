@@ -1,0 +1,165 @@
+"""An ask that waits for its answer: what was heard of it, and whether it has to be sent again."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from session_runtime.client.mqtt_line import Line, Received
+from session_runtime.errors import RequestError
+from session_runtime.wire import parse_json
+from session_runtime.wire.mqtt import (
+    ALIVE,
+    ATTEMPT,
+    ERROR,
+    KEPT,
+    REPLICA,
+    RESULT,
+    SEQ,
+    TYPE,
+    is_replica_name,
+)
+
+MOST_ATTEMPTS: Final = 999
+LONGEST_RETRY_S: Final = 60.0
+
+OnEvent = Callable[[Mapping[str, Any]], None]
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Why there is no result; ``retry_after_s`` if it may be asked again."""
+
+    code: str
+    told: str
+    retry_after_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class LastWord:
+    """The last message to a request: its result or why there is none, from whom, to which attempt.
+
+    ``refused`` says that the request was not let in: an earlier or a later one may have been.
+    """
+
+    outcome: Mapping[str, Any] | Fault
+    replica: str
+    attempt: int
+    kept: bool
+    refused: bool
+
+
+@dataclass(slots=True)
+class Pending:
+    """An ask that waits. ``replica`` has begun it, as far as is known, and it was last sent by ``line``.
+
+    ``changed`` is set with each message, and when it may have to be sent again.
+    """
+
+    on_event: OnEvent | None
+    attempt: int = 0
+    line: Line | None = None
+    replica: str | None = None
+    again: bool = False
+    final: LastWord | None = None
+    fault: Exception | None = None
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def sending(self, line: Line) -> None:
+        """It is sent now, by this connection."""
+        self.attempt = min(self.attempt + 1, MOST_ATTEMPTS)
+        self.line = line
+        self.again = False
+
+    def send_again(self) -> None:
+        """What was sent may be lost."""
+        self.again = True
+        self.changed.set()
+
+    def take(self, message: Received) -> None:
+        """Hear a message of it; what is not as it should be is logged and passed over."""
+        kind = message.properties.get(TYPE)
+        if kind in (RESULT, ERROR):
+            self._end(message)
+        else:
+            self._go_on(message)
+            if kind != ALIVE and self.on_event is not None:
+                self._tell(message, self.on_event)
+        self.changed.set()
+
+    def _end(self, message: Received) -> None:
+        final = read_final(message)
+        if final is None:
+            _log.warning("an answer on %s is none: it is passed over", message.topic)
+            return
+        if final.refused:
+            if final.attempt < self.attempt:
+                return  # what was sent after it is under way
+            self.replica = None
+        self.final = final
+
+    def _go_on(self, message: Received) -> None:
+        replica = message.properties.get(REPLICA, "")
+        if is_replica_name(replica):
+            self.replica = replica
+
+    def _tell(self, message: Received, on_event: OnEvent) -> None:
+        try:
+            event = parse_json(message.body)
+        except RequestError:
+            return
+        if not isinstance(event, dict):
+            return
+        try:
+            on_event(event)
+        except Exception as error:  # noqa: BLE001 - it is raised where this one is awaited; others go on
+            self.fault = error
+
+    async def outcome(self, silence_s: float) -> LastWord | None:
+        """Wait for the last message; None if the request may have to be sent again.
+
+        Raises what ``on_event`` raised.
+        """
+        while self.final is None and not self.again:
+            if self.fault is not None:
+                raise self.fault
+            self.changed.clear()
+            try:
+                async with asyncio.timeout(silence_s):
+                    await self.changed.wait()
+            except TimeoutError:
+                return None
+        final, self.final = self.final, None
+        return final
+
+
+def read_final(message: Received) -> LastWord | None:
+    """Read the last message of an ask; None if it is none that a replica sends."""
+    about = message.properties
+    try:
+        data = parse_json(message.body)
+        if about[TYPE] == RESULT:
+            good = isinstance(data["outcome"], str) and isinstance(data["text"], str)
+            outcome = data if good else None
+        else:
+            outcome = _fault(data["error"])
+    except (RequestError, TypeError, KeyError, ValueError):
+        return None
+    if outcome is None:
+        return None
+    attempt = about.get(ATTEMPT, "1")
+    good = attempt.isascii() and attempt.isdigit() and len(attempt) < 4
+    return LastWord(
+        outcome,
+        about.get(REPLICA, ""),
+        int(attempt) if good else 1,
+        KEPT in about,
+        about[TYPE] == ERROR and SEQ not in about,
+    )
+
+
+def _fault(error: Mapping[str, Any]) -> Fault:
+    wait_s = min(LONGEST_RETRY_S, max(0.0, float(error.get("retry_after_s", 1.0))))
+    return Fault(str(error["code"]), str(error["message"]), wait_s if error["retryable"] else None)

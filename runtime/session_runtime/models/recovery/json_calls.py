@@ -1,0 +1,127 @@
+"""Calls written as JSON: one object or several, an array of them, or an envelope ``tool_calls``."""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from session_runtime.models.recovery.written import (
+    Cursor,
+    NoEnvelopeError,
+    WrittenCall,
+    checked_name,
+)
+
+NAMES: Final = ("name", "function", "tool")
+_ARGUMENTS: Final = ("arguments", "parameters")
+_BESIDE: Final = frozenset({"id", "type", "index"})
+_KINDS: Final = frozenset({"function", "tool_call", "function_call"})
+_ROLES: Final = frozenset({None, "assistant"})
+ENVELOPE: Final = "tool_calls"
+FIRST_KEYS: Final = (*NAMES, *_ARGUMENTS, "id", "type", "index", ENVELOPE, "content", "role")
+"""The keys with one of which every object that is a call or an envelope begins."""
+
+_RAW: Final = re.compile(
+    r'\s*+\{\s*+"name"\s*+:\s*+"([^"\\]*+)"\s*+,\s*+"(?:arguments|parameters)"\s*+:'
+)
+
+
+def read_calls(cursor: Cursor, *, marked: bool) -> list[WrittenCall]:
+    """One or more call objects one behind the other, or one array of them.
+
+    Between objects may stand what models put there: blanks, a comma, a semicolon. ``marked`` if they
+    stand inside marks that say that they are calls.
+    """
+    if cursor.sees("["):
+        value = cursor.json()
+        return [read_call(each, marked=marked) for each in _filled(value)]
+    calls = [read_call(cursor.json(), marked=marked)]
+    while cursor.takes(";") or cursor.takes(",") or cursor.sees("{"):
+        calls.append(read_call(cursor.json(), marked=marked))
+    return calls
+
+
+def read_call(value: object, *, marked: bool) -> WrittenCall:
+    """A call in one of the known shapes: a name, arguments, and nothing else that says something.
+
+    Only a marked one may do without arguments.
+    """
+    if not isinstance(value, dict):
+        raise NoEnvelopeError
+    function = value.get("function")
+    if not isinstance(function, dict):
+        return _flat(value, marked=marked)
+    _check_kind(value)
+    if value.keys() - _BESIDE != {"function"}:
+        raise NoEnvelopeError
+    return _flat(function, marked=marked)
+
+
+def read_envelope(value: object) -> list[WrittenCall] | None:
+    """The calls of an object ``{"tool_calls": [...]}``, None if it is no such object."""
+    if not isinstance(value, dict) or ENVELOPE not in value:
+        return None
+    empty = not value.get("content") and value.get("role") in _ROLES
+    calls = value[ENVELOPE]
+    if not empty or value.keys() - {ENVELOPE, "content", "role"}:
+        raise NoEnvelopeError
+    return [read_call(call, marked=True) for call in _filled(calls)]
+
+
+def read_raw(text: str) -> WrittenCall:
+    """A call inside marks whose arguments are no strict JSON: they are passed on as they are (ASK-5)."""
+    found = _RAW.match(text)
+    rest = text.rstrip()
+    if found is None or not rest.endswith("}"):
+        raise NoEnvelopeError
+    return _call(found[1], rest[found.end() : -1].strip() or "{")
+
+
+def _filled(value: object) -> list[Any]:
+    if not isinstance(value, list) or not value:
+        raise NoEnvelopeError
+    return value
+
+
+def _flat(fields: Mapping[str, Any], *, marked: bool) -> WrittenCall:
+    _check_kind(fields)
+    named = [key for key in NAMES if key in fields]
+    given = [key for key in _ARGUMENTS if key in fields]
+    if len(named) != 1 or len(given) > 1 or fields.keys() - {*named, *given, *_BESIDE}:
+        raise NoEnvelopeError
+    arguments = fields[given[0]] if given else None
+    if not marked and not _is_plain(arguments):
+        raise NoEnvelopeError
+    return _call(fields[named[0]], "" if arguments is None else as_text(arguments))
+
+
+def _is_plain(arguments: object) -> bool:
+    """Whether these are arguments even where no mark says that a call is meant."""
+    if isinstance(arguments, str):
+        return arguments.lstrip()[:1] in ("", "{")
+    return isinstance(arguments, dict) and not _is_schema(arguments)
+
+
+def as_text(arguments: object) -> str:
+    """Arguments as the text that a call carries."""
+    return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+
+
+def _is_schema(arguments: object) -> bool:
+    """Whether it describes parameters: then the object is the definition of a tool and no call of it."""
+    match arguments:
+        case {"type": "object", "properties": {}}:
+            return True
+        case _:
+            return False
+
+
+def _check_kind(fields: Mapping[str, Any]) -> None:
+    if fields.get("type", "function") not in _KINDS:
+        raise NoEnvelopeError
+
+
+def _call(name: object, arguments: str) -> WrittenCall:
+    if not isinstance(name, str):
+        raise NoEnvelopeError
+    return WrittenCall(checked_name(name), arguments)

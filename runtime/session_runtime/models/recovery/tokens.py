@@ -1,0 +1,71 @@
+"""Calls between special tokens that a server did not take out: Mistral, DeepSeek, Kimi."""
+
+from typing import Final
+
+from session_runtime.models.recovery.json_calls import as_text, read_calls
+from session_runtime.models.recovery.written import (
+    Cursor,
+    NoEnvelopeError,
+    WrittenCall,
+    checked_name,
+)
+
+MISTRAL: Final = "[TOOL_CALLS]"
+DEEPSEEK: Final = "<｜tool▁calls▁begin｜>"
+KIMI: Final = "<|tool_calls_section_begin|>"
+
+
+def read_mistral(cursor: Cursor) -> list[WrittenCall]:
+    """``[TOOL_CALLS]`` with an array of calls, or with a name, ``[ARGS]`` and an object."""
+    cursor.expect(MISTRAL)
+    if cursor.sees("["):
+        return read_calls(cursor, marked=True)
+    calls = [_with_args(cursor)]
+    while cursor.takes(MISTRAL):
+        calls.append(_with_args(cursor))
+    return calls
+
+
+def read_deepseek(cursor: Cursor) -> list[WrittenCall]:
+    """A name and an object in each call; in older models the word ``function`` and a code fence too."""
+    cursor.expect(DEEPSEEK)
+    calls: list[WrittenCall] = []
+    while cursor.takes("<｜tool▁call▁begin｜>"):
+        name = cursor.name("<｜tool▁sep｜>")
+        if name == "function" and not cursor.sees("{"):
+            name = cursor.name("```json")
+            calls.append(WrittenCall(name, _object(cursor)))
+            cursor.expect("```")
+        else:
+            calls.append(WrittenCall(name, _object(cursor)))
+        cursor.expect("<｜tool▁call▁end｜>")
+    cursor.expect("<｜tool▁calls▁end｜>")
+    return calls
+
+
+def read_kimi(cursor: Cursor) -> list[WrittenCall]:
+    """An id of the form ``functions.name:0`` and an object in each call."""
+    cursor.expect(KIMI)
+    calls: list[WrittenCall] = []
+    while cursor.takes("<|tool_call_begin|>"):
+        call_id = cursor.name("<|tool_call_argument_begin|>")
+        name = call_id.removeprefix("functions.").rpartition(":")[0]
+        calls.append(WrittenCall(checked_name(name), _object(cursor)))
+        cursor.expect("<|tool_call_end|>")
+    cursor.expect("<|tool_calls_section_end|>")
+    return calls
+
+
+def _with_args(cursor: Cursor) -> WrittenCall:
+    name = cursor.word()
+    if cursor.takes("[CALL_ID]"):
+        cursor.word()
+    cursor.expect("[ARGS]")
+    return WrittenCall(name, _object(cursor))
+
+
+def _object(cursor: Cursor) -> str:
+    value = cursor.json()
+    if not isinstance(value, dict):
+        raise NoEnvelopeError
+    return as_text(value)

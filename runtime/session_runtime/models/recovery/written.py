@@ -1,0 +1,125 @@
+"""What the grammars of all envelopes share: the calls that they find, and the place in the text."""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from session_runtime.wire.strict import strict_json_at
+
+MAX_CALLS: Final = 1_000
+MAX_NAME_CHARS: Final = 1_000
+MAX_SECOND_LOOKS: Final = 16
+_BLANKS: Final = re.compile(r"\s*+")
+_WORD: Final = re.compile(r"[\w.:/-]++")
+
+Parameters = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenCall:
+    """A call as it stands in a text, by the name that the model knows.
+
+    ``arguments`` are JSON text, or names with the raw texts of their values, whose types are the schema's.
+    """
+
+    name: str
+    arguments: str | Parameters
+
+
+class NoEnvelopeError(Exception):
+    """The text is not what the grammar describes: it stays text."""
+
+
+class Cursor:
+    """A place in a text that moves forward, so that reading takes time in proportion to the text."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+        self._second_looks = 0
+
+    @property
+    def done(self) -> bool:
+        """Whether only blanks are left; they are passed."""
+        self.blanks()
+        return self._at == len(self._text)
+
+    def blanks(self) -> None:
+        """Pass blanks, if there are any."""
+        found = _BLANKS.match(self._text, self._at)
+        self._at = found.end() if found else self._at
+
+    def sees(self, mark: str) -> bool:
+        """Whether ``mark`` stands behind any blanks, which are passed."""
+        self.blanks()
+        return self._text.startswith(mark, self._at)
+
+    def takes(self, mark: str) -> bool:
+        """Pass ``mark`` and the blanks before it, if it is there."""
+        if not self.sees(mark):
+            return False
+        self._at += len(mark)
+        return True
+
+    def expect(self, mark: str) -> None:
+        """Pass ``mark`` and the blanks before it; NoEnvelopeError if it is not there."""
+        if not self.takes(mark):
+            raise NoEnvelopeError
+
+    def before(self, mark: str) -> str:
+        """Pass ``mark`` wherever it comes next, NoEnvelopeError if nowhere; returns what stood before it."""
+        end = self._text.find(mark, self._at)
+        if end < 0:
+            raise NoEnvelopeError
+        found = self._text[self._at : end]
+        self._at = end + len(mark)
+        return found
+
+    def name(self, mark: str) -> str:
+        """A name that ends at ``mark``."""
+        return checked_name(self.before(mark))
+
+    def word(self) -> str:
+        """Pass letters, digits and what joins them to names, behind any blanks."""
+        self.blanks()
+        found = _WORD.match(self._text, self._at)
+        if found is None:
+            raise NoEnvelopeError
+        self._at = found.end()
+        return checked_name(found[0])
+
+    def look_again(self, place: int) -> None:
+        """Go back to a ``place`` before, which only a few calls of a text may need."""
+        self._second_looks += 1
+        if self._second_looks > MAX_SECOND_LOOKS:
+            raise NoEnvelopeError
+        self._at = place
+
+    @property
+    def place(self) -> int:
+        """How many characters were passed."""
+        return self._at
+
+    def json(self) -> object:
+        """Pass a strict JSON value; NoEnvelopeError if none stands here."""
+        self.blanks()
+        try:
+            value, self._at = strict_json_at(self._text, self._at)
+        except ValueError:
+            raise NoEnvelopeError from None
+        return value
+
+
+def checked_name(name: str) -> str:
+    """The name of a tool or parameter without blanks around it: one line, not too long."""
+    name = name.strip()
+    if not name or len(name) > MAX_NAME_CHARS or not name.isprintable():
+        raise NoEnvelopeError
+    return name
+
+
+def laid_out(value: str) -> str:
+    """The raw text of a value without the line breaks that set it off from its tags."""
+    if value.startswith("\n") and value.endswith("\n") and len(value) > 1:
+        return value[1:-1]
+    return value

@@ -1,0 +1,97 @@
+"""How models write calls as text when their server does not make calls of them."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final
+
+from session_runtime.testing.replies import Call
+
+Write = Callable[[Sequence[Call]], str]
+
+
+def _plain(call: Call, key: str = "arguments") -> str:
+    return f'{{"name": {json.dumps(call.name)}, "{key}": {call.arguments}}}'
+
+
+def _each(form: Callable[[Call], str], calls: Sequence[Call]) -> str:
+    return "\n".join(form(call) for call in calls)
+
+
+def _hermes(call: Call) -> str:
+    return f"<tool_call>\n{_plain(call)}\n</tool_call>"
+
+
+def _array(calls: Sequence[Call]) -> str:
+    return f"[{', '.join(map(_plain, calls))}]"
+
+
+def _fenced(calls: Sequence[Call]) -> str:
+    return f"```json\n{_array(calls)}\n```"
+
+
+def _envelope(calls: Sequence[Call]) -> str:
+    functions = [
+        {
+            "id": call.id,
+            "type": "function",
+            "function": {"name": call.name, "arguments": call.arguments},
+        }
+        for call in calls
+    ]
+    return json.dumps({"tool_calls": functions})
+
+
+def _function(call: Call) -> str:
+    return f"<function={call.name}>{call.arguments}</function>"
+
+
+def _function_parameters(call: Call) -> str:
+    lines = (
+        f"<parameter={name}>\n{_raw(value)}\n</parameter>"
+        for name, value in json.loads(call.arguments).items()
+    )
+    return "\n".join([f"<tool_call>\n<function={call.name}>", *lines, "</function>\n</tool_call>"])
+
+
+def _invokes(calls: Sequence[Call]) -> str:
+    return "\n".join(["<function_calls>", *map(_invoke, calls), "</function_calls>"])
+
+
+def _invoke(call: Call) -> str:
+    lines = (
+        f'<parameter name="{name}">{_raw(value)}</parameter>'
+        for name, value in json.loads(call.arguments).items()
+    )
+    return "\n".join([f'<invoke name="{call.name}">', *lines, "</invoke>"])
+
+
+def _raw(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _after_thinking(calls: Sequence[Call]) -> str:
+    return f"<think>\nI should call a tool.\n</think>\n\n{_each(_hermes, calls)}"
+
+
+def _after_closing(calls: Sequence[Call]) -> str:
+    return f"I should call a tool.\n</think>\n\n{_each(_hermes, calls)}"
+
+
+def _mistral(calls: Sequence[Call]) -> str:
+    return f"[TOOL_CALLS]{_array(calls)}"
+
+
+WRITINGS: Final[Mapping[str, Write]] = {
+    "text_hermes": partial(_each, _hermes),
+    "text_json": partial(_each, _plain),
+    "text_json_array": _array,
+    "text_json_fenced": _fenced,
+    "text_tool_calls": _envelope,
+    "text_function": partial(_each, _function),
+    "text_function_parameters": partial(_each, _function_parameters),
+    "text_invoke": _invokes,
+    "text_mistral": _mistral,
+    "text_after_thinking": _after_thinking,
+    "text_after_closing": _after_closing,
+}

@@ -1,0 +1,183 @@
+"""Conversations that have no room: what becomes short, what goes, what stays."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from session_runtime import AskRequest
+from session_runtime.ask.compaction import SHORT_CHARS, characters, compacted
+from session_runtime.ask.history import repair_history
+from session_runtime.ask.kept import KeptResults
+from session_runtime.testing.replies import reply_calls, reply_text
+from session_runtime.testing.upstream import Upstream
+from session_runtime.types import ImagePart, Message, TextPart, ToolCall, ToolsLoaded
+from tests.support import ask, chat_profile, opened, write_handler
+
+LONG = "x" * 4_000
+SYSTEM = Message("system", "Be kind.")
+
+
+def turn(number: int, text: str = LONG) -> list[Message]:
+    """A question, a call, its result, an answer."""
+    call = ToolCall(f"c{number}", "look", "{}")
+    return [
+        Message("user", f"q{number}"),
+        Message("assistant", None, (call,)),
+        Message("tool", text, tool_call_id=call.id),
+        Message("assistant", f"a{number}"),
+    ]
+
+
+def fit(
+    messages: list[Message], question_at: int, most: int, results: KeptResults | None = None
+) -> tuple[Message, ...]:
+    return compacted(messages, question_at, most, results or KeptResults(), readable=True)
+
+
+def lengths(messages: tuple[Message, ...]) -> list[int]:
+    return [len(str(each.content)) for each in messages if each.role == "tool"]
+
+
+@pytest.mark.requirement("ASK-2")
+def test_the_oldest_results_become_short_until_there_is_room_and_can_be_read_whole() -> None:
+    results = KeptResults()
+    messages = [SYSTEM, *turn(1), *turn(2), *turn(3), Message("user", "now?")]
+    shorter = fit(messages, 13, 8_000, results)
+    first, second, third = lengths(shorter)
+    assert (first <= SHORT_CHARS, second <= SHORT_CHARS, third) == (True, True, 4_000)
+    reference = re.findall(r"result_\d+", str(shorter[3].content))[-1]
+    assert results.read(reference, 0, 9_999).text == LONG
+    assert results.tool_of(reference) == "look"
+    assert [each for each in shorter if each.role != "tool"] == [
+        each for each in messages if each.role != "tool"
+    ]
+
+
+@pytest.mark.requirement("ASK-2")
+def test_the_results_of_the_newest_turn_stay_whole() -> None:
+    messages = [SYSTEM, *turn(1), *turn(2)[:3]]
+    assert lengths(fit(messages, 5, 2_000))[-1] == 4_000
+
+
+@pytest.mark.requirement("ASK-2")
+def test_then_the_oldest_turns_of_the_history_go_and_never_the_question() -> None:
+    history = [*turn(1, "one"), *turn(2, "two"), Message("user", LONG), Message("assistant", "ok")]
+    messages = [SYSTEM, *history, Message("user", "now?" * 500), *turn(9, "nine")[1:]]
+    shorter = fit(messages, len(history) + 1, 3_000)
+    assert [(each.role, str(each.content)[:4]) for each in shorter] == [
+        ("system", "Be k"),
+        ("system", "(Ear"),
+        ("user", "now?"),
+        ("assistant", "None"),
+        ("tool", "nine"),
+        ("assistant", "a9"),
+    ]
+
+
+def test_a_result_that_bears_a_reference_keeps_it() -> None:
+    results = KeptResults(max_chars=2_000)
+    place = results.place(readable=True, tool="look")
+    assert place is not None
+    place.keep("the whole" * 9_999)
+    shown = json.dumps({"kind": "text", "reference": place.reference, "start": LONG})
+    shorter = fit([SYSTEM, *turn(1, shown), *turn(2, "b")], 1, 2_000, results)
+    assert place.reference in str(shorter[3].content)
+    assert "result_2" not in str(shorter[3].content)
+
+
+def test_without_a_reader_no_reference_is_given() -> None:
+    messages = [SYSTEM, *turn(1), *turn(2, "b")]
+    shorter = compacted(messages, 1, 2_000, KeptResults(), readable=False)
+    assert "result_" not in str(shorter[3].content)
+
+
+def test_data_says_what_it_holds() -> None:
+    rows = json.dumps([{"id": at, "name": "n" * 50} for at in range(100)])
+    shorter = fit([SYSTEM, *turn(1, rows), *turn(2, "b")], 1, 2_000)
+    assert json.loads(str(shorter[3].content))["count"] == 100
+
+
+TEXTS = st.sampled_from(["", "a", LONG, "[1, 2]" * 400, '{"a": ' * 2_000])
+PARTS = st.tuples(st.builds(TextPart, TEXTS), st.just(ImagePart("data:image/png;base64,A")))
+SAID = st.builds(Message, st.sampled_from(["user", "assistant", "system"]), TEXTS | PARTS)
+CALLED = st.tuples(st.integers(0, 99), TEXTS).map(lambda pair: turn(*pair)[1:])
+TURNS = st.lists(SAID.map(lambda each: [each]) | CALLED, max_size=8)
+
+
+@given(TURNS, TURNS, st.integers(1, 20_000))
+def test_calls_keep_their_results_and_what_must_stay_stays(
+    before: list[Any], after: list[Any], most: int
+) -> None:
+    flat = [[each for some in turns for each in some] for turns in (before, after)]
+    history, question = repair_history(flat[0], [Message("user", "now?"), *flat[1]])
+    messages = [SYSTEM, *history, *question]
+    shorter = fit(messages, len(history) + 1, most)
+    assert repair_history(shorter)[0] == shorter
+    assert shorter[0] == SYSTEM
+    assert sum(map(characters, shorter)) <= sum(map(characters, messages)) + 100
+    kept = [each for each in question if each.role != "tool"]
+    assert [each for each in shorter if each.role != "tool"][-len(kept) :] == kept
+
+
+@pytest.mark.requirement("ASK-2")
+@pytest.mark.parametrize("wire", ["chat", "responses", "messages"])
+async def test_an_ask_whose_results_fill_the_context_goes_on_with_short_ones(
+    tmp_path: Path, wire: str
+) -> None:
+    code = "def execute(args, context):\n    return str(args['n']) * 4000\n"
+    write_handler(tmp_path / "tools", "look", code=code)
+    replies = [reply_calls(("look", {"n": at})) for at in range(4)]
+    text = (
+        f"[handlers]\npaths = ['{tmp_path / 'tools'}']\n[skills]\nprefetch_tools = []\n"
+        "[ask]\nhistory_budget_tokens = 2500\n"
+    )
+    async with (
+        Upstream([*replies, reply_text("Done.")]) as upstream,
+        opened(tmp_path, text + chat_profile(upstream.base_url, wire=wire)) as runtime,
+    ):
+        asked = await ask(runtime, "look")
+    assert asked.result.text == "Done."
+    assert max(len(body) for body in upstream.bodies) < 20_000
+    last = json.dumps(upstream.requests[-1])
+    assert ("3" * 4_000 in last, "0" * 4_000 in last) == (True, False)
+    whole = [len(str(each.content)) for each in asked.result.new_messages if each.role == "tool"]
+    assert whole == [4_000] * 4
+
+
+@pytest.mark.requirement("TS-6")
+async def test_tools_of_the_last_turns_are_loaded_again_if_they_are_permitted(
+    tmp_path: Path,
+) -> None:
+    for name in ("a", "b", "c", "secret"):
+        write_handler(tmp_path / "tools", name)
+    text = (
+        f"[handlers]\nbundled = false\npaths = ['{tmp_path / 'tools'}']\n"
+        "[skills]\ntool_search_enabled = true\nprefetch_tools = []\n"
+        "tool_search_always_loaded = []\ntool_search_sticky_turns = 2\n"
+        "[access.rules.no]\ndeny = ['secret']\n"
+    )
+    history = [
+        Message("user", "hi"),
+        *(
+            message
+            for at, name in enumerate(("c", "secret", "a"))
+            for message in (
+                Message("assistant", None, (ToolCall(f"c{at}", name, "{}"),)),
+                Message("tool", "ok", tool_call_id=f"c{at}"),
+            )
+        ),
+    ]
+    async with (
+        Upstream([reply_text("ok")]) as upstream,
+        opened(tmp_path, text + chat_profile(upstream.base_url)) as runtime,
+    ):
+        asked = await ask(runtime, AskRequest(text="again", history=tuple(history)))
+    sent = [tool["function"]["name"] for tool in upstream.requests[0]["tools"]]
+    assert sent == ["tool_search", "a"]
+    assert [each.names for each in asked.of(ToolsLoaded)] == [("a",)]
+    assert asked.result.loaded_tools == ("a",)
