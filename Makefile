@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 LOCK := requirements-dev.lock
 SERVERS := .soak/servers
 PUBLISHED := tests/system/published
+FUZZ := .soak/fuzz
+FUZZ_TOOLS := tests/system/fuzz/requirements.txt
 LINTERS := .soak/linters
 LINTED := tests/deploy/linters.txt
 BENCH := .bench
@@ -30,10 +32,10 @@ check: $(VENV)/installed ## format, lint, types, imports, unit tests
 	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/pytest $(addprefix --ignore=,$(WHOLE))
 
-test: check ## everything that needs no outside program
+test: check $(FUZZ)/installed ## everything that needs no outside program
 	@$(BIN)/pytest $(WHOLE)
 
-soak: $(VENV)/installed $(SERVERS)/installed $(LINTERS)/installed .soak/broker ## long and heavy tests
+soak: $(VENV)/installed $(SERVERS)/installed $(FUZZ)/installed $(LINTERS)/installed .soak/broker ## long and heavy tests
 	@$(BIN)/pytest -m soak
 
 bench: $(BENCH)/installed ## figures beside those of other libraries, as Markdown
@@ -81,6 +83,14 @@ $(SERVERS)/installed: $(PUBLISHED)/requirements.txt $(PUBLISHED)/package.json
 	@NODE_EXTRA_CA_CERTS=$${NODE_EXTRA_CA_CERTS:-$${SSL_CERT_FILE:-}} npm install --prefix $(SERVERS) \
 	  --no-package-lock --no-audit --no-fund --silent --fetch-retries 1 --fetch-timeout 30000 \
 	  || echo "the JavaScript server and client cannot be installed here: their tests are skipped"
+	@touch $@
+
+# What makes requests up from the description of the routes; without it, its tests are skipped.
+$(FUZZ)/installed: $(FUZZ_TOOLS)
+	@echo "setting up $(FUZZ) ..."
+	@$(PY) -m venv --clear $(FUZZ)
+	@$(FUZZ)/bin/python $(PIP_INSTALL) -r $(FUZZ_TOOLS) \
+	  || echo "Schemathesis cannot be installed here: its tests are skipped"
 	@touch $@
 
 # Linters of the files of docs/deploy, apart from everything else: they are large.

@@ -38,8 +38,13 @@ def pointing(url: str, *, stream: bool) -> dict[str, str]:
 
 
 def client() -> httpx2.AsyncClient:
-    """An HTTP client that opens as many connections as it is asked for."""
-    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=None)
+    """An HTTP client that opens as many connections as it is asked for.
+
+    It keeps one for 2 s without use: servers keep them for 5 s, and what is sent as one is closed is lost.
+    """
+    limits = httpx2.Limits(
+        max_connections=None, max_keepalive_connections=None, keepalive_expiry=2.0
+    )
     return httpx2.AsyncClient(trust_env=False, timeout=60, limits=limits)
 
 

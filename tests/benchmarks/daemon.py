@@ -24,10 +24,13 @@ class Daemon:
 
     def cpu_s(self) -> float:
         """Processor time of all its threads so far, in seconds; counted in hundredths."""
-        fields = (
-            Path(f"/proc/{self.process.pid}/stat").read_text("utf-8").rpartition(")")[2].split()
-        )
-        return (int(fields[11]) + int(fields[12])) * _TICK_S
+        return cpu_s(self.process.pid)
+
+
+def cpu_s(pid: int) -> float:
+    """Processor time of a process so far, in seconds; counted in hundredths."""
+    fields = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) * _TICK_S
 
 
 def memory_bytes(pid: int) -> int:

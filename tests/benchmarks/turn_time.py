@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -25,7 +26,7 @@ from conversation import TURNS, speaker
 from daemon import Daemon, daemon
 from report import Cell, options, show
 
-from session_runtime.testing.upstream import Upstream
+from session_runtime.testing.upstream import Replies, Upstream
 
 IN_FLIGHT = 50
 THINKS_S = (0.3, 0.7)
@@ -58,9 +59,15 @@ async def measure(
     config: Path, stream: bool, seconds: float, burst_seconds: float
 ) -> list[list[Cell]]:
     bodies = await rehearsed(config, stream)
-    with model_process(*THINKS_S) as url, daemon(config, pointing(url, stream=stream)) as running:
+    with (
+        model_process(partial(conversing, *THINKS_S)) as url,
+        daemon(config, pointing(url, stream=stream)) as running,
+    ):
         thinking = await under_load(running, url, bodies, seconds)
-    with model_process(0, 0) as url, daemon(config, pointing(url, stream=stream)) as running:
+    with (
+        model_process(partial(conversing, 0, 0)) as url,
+        daemon(config, pointing(url, stream=stream)) as running,
+    ):
         return [*thinking, await as_fast_as_possible(running, url, bodies, burst_seconds)]
 
 
@@ -129,7 +136,7 @@ async def as_fast_as_possible(
     return ["turns per second, model at once", theirs, ours, "at least 400"]
 
 
-async def burst(play: Play, seconds: float) -> float:
+async def burst(play: Play, seconds: float, turns: int = TURNS) -> float:
     """Turns per second with IN_FLIGHT conversations at any time."""
     done = 0
     started = time.perf_counter()
@@ -141,13 +148,15 @@ async def burst(play: Play, seconds: float) -> float:
             done += 1
 
     await asyncio.gather(*(go_on() for _ in range(IN_FLIGHT)))
-    return done * TURNS / (time.perf_counter() - started)
+    return done * turns / (time.perf_counter() - started)
 
 
-async def arrivals(seconds: float) -> AsyncIterator[str]:
-    """Questions at random times, the same in every run, enough to keep IN_FLIGHT in the air."""
+async def arrivals(
+    seconds: float, turns: int = TURNS, in_flight: int = IN_FLIGHT
+) -> AsyncIterator[str]:
+    """Questions at random times, the same in every run, enough to keep so many in the air."""
     chance = random.Random(SEED)
-    per_second = IN_FLIGHT / (TURNS * sum(THINKS_S) / 2)
+    per_second = in_flight / (turns * sum(THINKS_S) / 2)
     due = started = time.perf_counter()
     while due < started + seconds:
         await asyncio.sleep(due - time.perf_counter())
@@ -186,11 +195,11 @@ async def players(running: Daemon, url: str, bodies: Bodies) -> AsyncIterator[tu
 
 
 @contextmanager
-def model_process(shortest_s: float, longest_s: float) -> Iterator[str]:
-    """A model in a process of its own; gives its base URL."""
+def model_process(replying: Callable[[], Replies]) -> Iterator[str]:
+    """A model in a process of its own, which makes what it replies there; gives its base URL."""
     here, there = multiprocessing.Pipe()
     process = multiprocessing.get_context("spawn").Process(
-        target=serve_model, args=(there, shortest_s, longest_s)
+        target=serve_model, args=(there, replying)
     )
     process.start()
     try:
@@ -200,13 +209,18 @@ def model_process(shortest_s: float, longest_s: float) -> Iterator[str]:
         process.join()
 
 
-def serve_model(told: Connection, shortest_s: float, longest_s: float) -> None:
+def serve_model(told: Connection, replying: Callable[[], Replies]) -> None:
     async def serve() -> None:
-        async with Upstream(speaker(shortest_s, longest_s).reply, keep=False) as upstream:
+        async with Upstream(replying(), keep=False) as upstream:
             told.send(upstream.base_url)
             await asyncio.Event().wait()
 
     asyncio.run(serve())
+
+
+def conversing(shortest_s: float, longest_s: float) -> Replies:
+    """The model of the conversation."""
+    return speaker(shortest_s, longest_s).reply
 
 
 if __name__ == "__main__":

@@ -4,10 +4,11 @@ import asyncio
 import contextlib
 import json
 import socket
+from contextlib import AsyncExitStack
 
 import pytest
 
-from session_runtime.transports.http.protocol import MAX_HEADERS, ConnectionBounds
+from session_runtime.transports.http.protocol import MAX_HEADERS, MOST_LINGERING, ConnectionBounds
 from session_runtime.types import AskResult, MessageSent
 from tests.transports.completing import playing
 from tests.transports.stub import (
@@ -157,6 +158,31 @@ async def test_more_connections_than_there_may_be_are_told_to_come_back() -> Non
         "retryable": True,
         "retry_after_s": 1.0,
     }
+
+
+async def test_who_is_turned_away_and_stays_takes_no_place() -> None:
+    bounds = ConnectionBounds(most=lambda: 1, for_probes=0)
+    async with serving(bounds=bounds) as served:
+        async with served.connected() as (reader, leaving), served.connected() as (away, writer):
+            writer.write(head(served.port, target="GET /healthz"))
+            assert (await read_answer(away))[0] == 503
+            leaving.write(head(served.port, "connection: close", target="GET /healthz"))
+            await reader.read()
+            async with served.connected() as (other, asking):
+                asking.write(head(served.port, target="GET /healthz"))
+                assert (await read_answer(other))[0] == 200
+
+
+async def test_of_those_who_stay_only_so_many_are_let_stay() -> None:
+    bounds = ConnectionBounds(most=lambda: 0, for_probes=0)
+    async with serving(bounds=bounds) as served, AsyncExitStack() as held:
+        for _ in range(MOST_LINGERING):
+            reader, writer = await held.enter_async_context(served.connected())
+            writer.write(b"x")
+            assert (await read_answer(reader))[0] == 503
+        _, writer = await held.enter_async_context(served.connected())
+        with pytest.raises(ConnectionError):
+            await send(writer, b"x" * 1_000)
 
 
 PROBES = ("GET /healthz", "GET /readyz?x=1", "GET /metrics")

@@ -110,6 +110,12 @@ async def test_the_description_names_the_routes_that_exist() -> None:
     assert described == real
 
 
+def test_a_path_is_one_route_so_that_allow_names_all_of_its_methods() -> None:
+    routes = build_app(StubDoor(), LIMITS, asyncio.Event()).routes
+    paths = [route.path for route in routes if isinstance(route, Route)]
+    assert len(paths) == len(set(paths))
+
+
 @pytest.mark.parametrize(
     ("schema", "data"),
     [

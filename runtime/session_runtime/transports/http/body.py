@@ -64,7 +64,7 @@ async def _read_as(
 
 async def _read(request: Request, max_bytes: int) -> bytes:
     """Gather the body; read on through one that is too large, or its sender never sees the answer."""
-    if _waits_for_consent(request.headers, max_bytes):
+    if _needs_no_reading(request.headers, max_bytes):
         raise _too_large(max_bytes)
     body = bytearray()
     size = 0
@@ -79,11 +79,12 @@ async def _read(request: Request, max_bytes: int) -> bytes:
     return bytes(body)
 
 
-def _waits_for_consent(headers: Headers, max_bytes: int) -> bool:
-    """Whether the client asks first if it may send a body that is too large."""
+def _needs_no_reading(headers: Headers, max_bytes: int) -> bool:
+    """Whether a body that is too large is larger than all that is read, or the client asks first."""
     length = headers.get("content-length", "")
-    too_large = length.isdecimal() and int(length) > max_bytes
-    return too_large and headers.get("expect", "").lower() == "100-continue"
+    size = int(length) if length.isdecimal() else 0
+    waits = headers.get("expect", "").lower() == "100-continue"
+    return size > max_bytes + _MAX_DISCARDED or (size > max_bytes and waits)
 
 
 def _too_large(max_bytes: int) -> RequestError:
@@ -94,20 +95,23 @@ def _too_large(max_bytes: int) -> RequestError:
 
 
 def _check_headers(headers: Headers, types: Sequence[str]) -> None:
+    if len(headers.getlist("content-type")) > 1:
+        raise _refused_type(f"there are several content-types; send one, {' or '.join(types)}")
     media = Message()
     media["content-type"] = headers.get("content-type", "")
     charset = media.get_content_charset("utf-8")
     if media.get_content_type() not in types or charset not in ("utf-8", "utf8", "us-ascii"):
         given, wanted = headers.get("content-type"), " or ".join(types)
-        raise RequestError(
+        raise _refused_type(
             f"the content-type is {given[:100]!r}; send {wanted} in UTF-8"
             if given
-            else f"there is no content-type; send {wanted}",
-            code="request.media_type",
+            else f"there is no content-type; send {wanted}"
         )
-    encoding = headers.get("content-encoding", "identity")
-    if encoding.strip().lower() != "identity":
-        raise RequestError(
-            f"the content-encoding is {encoding[:100]!r}; send the body as it is",
-            code="request.media_type",
-        )
+    for name, plain in (("content-encoding", "identity"), ("transfer-encoding", "chunked")):
+        coding = headers.get(name, plain)
+        if coding.strip().lower() != plain:
+            raise _refused_type(f"the {name} is {coding[:100]!r}; send the body as it is")
+
+
+def _refused_type(message: str) -> RequestError:
+    return RequestError(message, code="request.media_type")

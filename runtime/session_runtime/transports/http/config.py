@@ -31,9 +31,13 @@ TEXT_TYPES: Final = ("application/toml", "text/plain")
 def config_routes(door: HttpDoor, gate: Gate, limits: HttpLimits) -> list[Route]:
     """All routes of the configuration."""
     pages, edits = _Pages(door, gate, limits), _Edits(door, gate, limits)
+
+    async def shown_or_set(request: Request) -> Response:
+        set_them = request.method == "PATCH"
+        return await (edits.set_values(request) if set_them else pages.show(request))
+
     return [
-        Route("/v1/config", pages.show, methods=["GET"]),
-        Route("/v1/config", edits.set_values, methods=["PATCH"]),
+        Route("/v1/config", shown_or_set, methods=["GET", "PATCH"]),
         Route("/v1/config/explain", pages.explain, methods=["GET"]),
         Route("/v1/config/history", pages.history, methods=["GET"]),
         Route("/v1/config/validate", pages.validate, methods=["POST"]),

@@ -19,7 +19,7 @@ from session_runtime.transports.http.completions_errors import (
     in_style,
     is_openai,
 )
-from session_runtime.transports.http.head import check_size
+from session_runtime.transports.http.head import check_path, check_size
 from session_runtime.transports.http.keyed import check_keyed, owner_of_key
 from session_runtime.transports.http.keyless import check_keyless
 from session_runtime.types import LOCAL, Principal
@@ -70,6 +70,7 @@ class NetworkGate:
         """Refuse who may not come in; whether the daemon is well may be asked without a key."""
         keys = self._keys()
         check_size(scope)
+        check_path(scope)
         if keys and scope["path"] in OPEN:
             check_keyed(scope)
             return
@@ -89,8 +90,9 @@ class ControlGate:
     trigger: Final = "cli"
 
     def check(self, scope: Scope) -> None:
-        """Refuse a head that is too large."""
+        """Refuse a head that is too large, and a path that is not what it seems."""
         check_size(scope)
+        check_path(scope)
 
     def admit(self, scope: Scope) -> Principal:
         """Everybody is the operator; no header is looked at."""

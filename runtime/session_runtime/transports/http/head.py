@@ -1,6 +1,7 @@
 """The head of a request as the guards read it: its size, and one header at a time."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from starlette.types import Scope
 
@@ -8,6 +9,8 @@ from session_runtime.errors import RequestError
 from session_runtime.transports.http.protocol import MAX_HEAD_BYTES
 
 RawHeaders = Sequence[tuple[bytes, bytes]]
+
+_MAY_ESCAPE: Final = b"/v1/models/"
 
 
 def check_size(scope: Scope) -> None:
@@ -18,6 +21,20 @@ def check_size(scope: Scope) -> None:
         raise RequestError(
             f"the request line and headers have {size} bytes, at most {MAX_HEAD_BYTES} are read",
             code="request.head_too_large",
+        )
+
+
+def check_path(scope: Scope) -> None:
+    """Raise RequestError for an escaped slash, which is none (RFC 3986, 2.2) but is taken for one.
+
+    A rule for paths in a proxy in front would see another path than the routes do. Names of models may have
+    one, behind the path that lists them.
+    """
+    raw_path = scope["raw_path"].lower()
+    if b"%2f" in raw_path and not raw_path.startswith(_MAY_ESCAPE):
+        raise RequestError(
+            "the path has an escaped slash: see /openapi.json for the paths that there are",
+            code="request.not_found",
         )
 
 

@@ -2,16 +2,21 @@
 
 from typing import Any, Final
 
+from session_runtime.transports.http.completions_errors import is_openai
 from session_runtime.transports.http.guard import OPEN
 from session_runtime.transports.http.openapi_asks import ASK_PATHS, ASK_SCHEMAS
 from session_runtime.transports.http.openapi_completions import (
     COMPLETION_PATHS,
     COMPLETION_SCHEMAS,
+    completion_error,
 )
 from session_runtime.transports.http.openapi_config import CONFIG_PATHS, CONFIG_SCHEMAS
 from session_runtime.transports.http.openapi_parts import (
     ANY_OBJECT,
+    FILLED,
     JSON,
+    NAME,
+    NAMES,
     NUMBER,
     TEXT,
     TEXTS,
@@ -21,6 +26,7 @@ from session_runtime.transports.http.openapi_parts import (
     error,
     in_path,
     list_of,
+    optional,
     ref,
 )
 from session_runtime.transports.http.openapi_servers import SERVER_PATHS
@@ -30,7 +36,7 @@ _SCHEMAS: Final[dict[str, Any]] = {
     "Identity": {
         "type": "object",
         "additionalProperties": False,
-        "properties": {"user": TEXT, "roles": TEXTS, "channel": TEXT, "group": TEXT},
+        "properties": optional(user=NAME, roles=NAMES, channel=NAME, group=NAME),
     },
     "Message": {
         "type": "object",
@@ -47,22 +53,22 @@ _SCHEMAS: Final[dict[str, Any]] = {
         "type": "object",
         "description": "Either text or messages, and anything else as needed.",
         "additionalProperties": False,
-        "properties": {
-            "text": TEXT,
-            "messages": {"type": "array", "items": ref("Message")},
-            "history": {"type": "array", "items": ref("Message")},
-            "instructions": TEXT,
-            "identity": ref("Identity"),
-            "conversation": TEXT,
-            "model": TEXT,
-            "deadline_s": {"type": "number", "exclusiveMinimum": 0},
-            "metadata": ANY_OBJECT,
-            "silent": {"type": "boolean"},
-            "confirmations": TOKENS,
-            "declined": TOKENS,
-            "detach": {"type": "boolean"},
-            "callback": TEXT,
-        },
+        "properties": optional(
+            text=FILLED,
+            messages={"type": "array", "items": ref("Message"), "minItems": 1},
+            history={"type": "array", "items": ref("Message")},
+            instructions=TEXT,
+            identity=ref("Identity"),
+            conversation=NAME,
+            model=NAME,
+            deadline_s={"type": "number", "exclusiveMinimum": 0},
+            metadata=ANY_OBJECT,
+            silent={"type": "boolean"},
+            confirmations=TOKENS,
+            declined=TOKENS,
+            detach={"type": "boolean"},
+            callback=TEXT,
+        ),
     },
     "AskResult": {
         "type": "object",
@@ -169,7 +175,7 @@ _PATTERN: Final = {
     "type": "object",
     "required": ["pattern"],
     "additionalProperties": False,
-    "properties": {"pattern": TEXT, "reason": TEXT},
+    "properties": {"pattern": FILLED, **optional(reason=TEXT)},
 }
 _REVOKE: Final = {
     "summary": "Take tools away at once, from running asks too, until this is lifted",
@@ -192,19 +198,35 @@ _LIFT: Final = {
 }
 
 _REFUSED: Final = {
-    "401": error("There are keys, and none or an unknown one was sent"),
-    "403": error("This is for admins; or without keys, Host or Origin is not this machine"),
+    "400": "The request is wrong; the message says how",
+    "403": "The key does not allow it; or without keys, Host or Origin is not this machine",
+    "431": "The request line and headers are too large",
+    "503": "Too many connections are open; Retry-After says when to try again",
+}
+_NO_KEY: Final = {"401": "There are keys, and none or an unknown one was sent"}
+_BODY_REFUSED: Final = {
+    "408": "The body did not arrive in time",
+    "413": "The body is too large",
+    "415": "The body is not declared as what it has to be",
 }
 
 
 def _guarded(path: str, operations: dict[str, Any]) -> dict[str, Any]:
-    """Say who may use a path, and what everybody else is told."""
-    if path in OPEN:
-        return {method: {**said, "security": []} for method, said in operations.items()}
-    return {
-        method: {**said, "responses": {**_REFUSED, **said["responses"]}}
-        for method, said in operations.items()
-    }
+    """Say who may use a path, and what may be answered wherever one asks."""
+    shape = completion_error if is_openai(path) else error
+    is_open = path in OPEN
+
+    def whole(said: dict[str, Any]) -> dict[str, Any]:
+        refused = {
+            **_REFUSED,
+            **({} if is_open else _NO_KEY),
+            **(_BODY_REFUSED if "requestBody" in said else {}),
+        }
+        shapes = {status: shape(told) for status, told in refused.items()}
+        free: dict[str, Any] = {"security": []} if is_open else {}
+        return {**said, **free, "responses": {**shapes, **said["responses"]}}
+
+    return {method: whole(said) for method, said in operations.items()}
 
 
 _PATHS: Final[dict[str, dict[str, Any]]] = {

@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from session_runtime.transports.http.openapi_parts import (
+    FILLED,
     JSON,
     NUMBER,
     TEXT,
@@ -12,6 +13,8 @@ from session_runtime.transports.http.openapi_parts import (
     error,
     in_path,
     list_of,
+    numbered,
+    optional,
     query,
     ref,
 )
@@ -68,12 +71,9 @@ ASK_SCHEMAS: Final[dict[str, Any]] = {
         "type": "object",
         "description": "What a person said about calls that wait; at least one token",
         "additionalProperties": False,
-        "properties": {
-            "text": TEXT,
-            "confirmations": TOKENS,
-            "declined": TOKENS,
-            "detach": {"type": "boolean"},
-        },
+        "properties": optional(
+            text=FILLED, confirmations=TOKENS, declined=TOKENS, detach={"type": "boolean"}
+        ),
     },
 }
 
@@ -94,15 +94,13 @@ _ANSWERS: Final = {
     "400": error("The request is wrong; the message names every problem"),
     "403": error("The principal may not act for the identity; or as elsewhere"),
     "406": error("Neither form of answer is accepted"),
-    "408": error("The body did not arrive in time"),
     "409": error("A token under confirmations or declined is unknown, expired or used"),
     "410": _GONE,
-    "413": error("The body is too large"),
-    "415": error("The body is not declared as JSON"),
     "422": error("The key was sent before with another request"),
     "429": error("Too many asks of the principal or user wait, or a rate or budget is used up"),
     "503": error("At capacity or stopping; Retry-After says when to try again"),
 }
+_SEQ: Final = numbered(0, 10**15 - 1)
 _UNKNOWN: Final = error("There is no such ask, or none of the caller's")
 _ASK_ID: Final = in_path("id", TEXT, "the ask's id")
 
@@ -139,7 +137,7 @@ _FOLLOW: Final = {
     "summary": "The events of an ask that is kept: those that were, then those that come",
     "parameters": [
         _ASK_ID,
-        query("after", WHOLE, "seq of the last event that was seen; 0: none"),
+        query("after", _SEQ, "seq of the last event that was seen; 0: none"),
         {
             "name": "Last-Event-ID",
             "in": "header",
@@ -159,7 +157,7 @@ _CANCEL: Final = {
     "summary": "End an ask, or, for admins, every one",
     "parameters": [
         in_path("id", TEXT, "the ask's id, or all"),
-        query("reason", TEXT, "what the caller of the ask is told"),
+        query("reason", FILLED, "what the caller of the ask is told"),
     ],
     "responses": {
         "200": answer(

@@ -125,14 +125,11 @@ COMPLETION_SCHEMAS: Final[dict[str, Any]] = {
 }
 
 
-def _error(description: str) -> dict[str, Any]:
+def completion_error(description: str) -> dict[str, Any]:
+    """An error object in OpenAI's form."""
     return answer(description, ref("CompletionError"))
 
 
-_NO_ENTRY: Final = {
-    "401": _error("There are keys, and none or an unknown one was sent"),
-    "403": _error("The key does not allow it; or without keys, Host or Origin is not this machine"),
-}
 _COMPLETE: Final = {
     "summary": "Ask in the form of OpenAI's chat completions; the daemon runs the tools",
     "requestBody": {"required": True, "content": {JSON: {"schema": ref("CompletionRequest")}}},
@@ -144,22 +141,20 @@ _COMPLETE: Final = {
                 "text/event-stream": {"schema": TEXT},
             },
         },
-        **_NO_ENTRY,
-        "400": _error("The request is wrong; the message names every problem"),
-        "404": _error("There is no such model"),
-        "408": _error("The body did not arrive in time"),
-        "409": _error(
+        "400": completion_error("The request is wrong; the message names every problem"),
+        "404": completion_error("There is no such model"),
+        "409": completion_error(
             "A token is unknown, expired or used; or the caller ended or replaced the ask"
         ),
-        "413": _error("The body is too large"),
-        "415": _error("The body is not declared as JSON"),
-        "429": _error(
+        "429": completion_error(
             "Too many asks wait, or the model's service takes no more; Retry-After says when"
         ),
-        "500": _error("A fault of the daemon"),
-        "502": _error("The model failed; a second attempt would not help"),
-        "503": _error("The model failed for now; or at capacity or stopping, see Retry-After"),
-        "504": _error("The model did not answer in time"),
+        "500": completion_error("A fault of the daemon"),
+        "502": completion_error("The model failed; a second attempt would not help"),
+        "503": completion_error(
+            "The model failed for now; or at capacity or stopping, see Retry-After"
+        ),
+        "504": completion_error("The model did not answer in time"),
     },
 }
 _LIST: Final = _object(
@@ -173,8 +168,7 @@ COMPLETION_PATHS: Final[dict[str, dict[str, Any]]] = {
             "summary": "The model profiles, the default one first",
             "responses": {
                 "200": answer("They", _LIST),
-                **_NO_ENTRY,
-                "400": _error("There is a query"),
+                "400": completion_error("There is a query"),
             },
         }
     },
@@ -184,8 +178,7 @@ COMPLETION_PATHS: Final[dict[str, dict[str, Any]]] = {
             "parameters": [in_path("id", TEXT, "the profile's name")],
             "responses": {
                 "200": answer("It", ref("Model")),
-                **_NO_ENTRY,
-                "404": _error("There is no such profile"),
+                "404": completion_error("There is no such profile"),
             },
         }
     },

@@ -2,8 +2,10 @@
 
 from typing import Any, Final
 
+from session_runtime.config.receipt import KEPT
 from session_runtime.transports.http.openapi_parts import (
     ANY_OBJECT,
+    FILLED,
     JSON,
     NUMBER,
     TEXT,
@@ -12,6 +14,7 @@ from session_runtime.transports.http.openapi_parts import (
     answer,
     error,
     list_of,
+    numbered,
     query,
     ref,
 )
@@ -97,13 +100,13 @@ _SET: Final = {
     "requestBody": {
         "required": True,
         "description": "Dotted keys and their values; null takes a key out of the file",
-        "content": {JSON: {"schema": ANY_OBJECT}},
+        "content": {JSON: {"schema": {**ANY_OBJECT, "minProperties": 1}}},
     },
     "responses": _EDITED,
 }
 _EXPLAIN: Final = {
     "summary": "The value of a key, where it comes from and when an edit acts; or all of a section",
-    "parameters": [{**query("key", TEXT, "the key or section, dotted"), "required": True}],
+    "parameters": [{**query("key", FILLED, "the key or section, dotted"), "required": True}],
     "responses": {
         "200": answer(
             "It",
@@ -119,7 +122,7 @@ _EXPLAIN: Final = {
 }
 _HISTORY: Final = {
     "summary": "What attempts to change the configuration came to, the newest first",
-    "parameters": [query("limit", WHOLE, "how many at most")],
+    "parameters": [query("limit", numbered(1, KEPT), "how many at most")],
     "responses": {
         "200": answer("They", list_of("receipts", ref("Receipt"))),
         "400": error("The query is wrong"),
@@ -133,8 +136,6 @@ _VALIDATE: Final = {
     },
     "responses": {
         "200": answer("It, whatever the verdict", ref("Receipt")),
-        "413": error("The body is too large"),
-        "415": error("The body is not declared as TOML or text"),
     },
 }
 _ROLLBACK: Final = {
@@ -149,7 +150,7 @@ _ROLLBACK: Final = {
                     "required": ["number"],
                     "additionalProperties": False,
                     "properties": {
-                        "number": WHOLE,
+                        "number": {**WHOLE, "minimum": 1},
                         "include": {"type": "array", "items": {"enum": ["keys", "access"]}},
                     },
                 }

@@ -30,6 +30,16 @@ def in_path(name: str, schema: dict[str, Any], description: str) -> dict[str, An
     return {**query(name, schema, description), "in": "path", "required": True}
 
 
+def numbered(least: int, most: int) -> dict[str, Any]:
+    """A whole number in a range."""
+    return {"type": "integer", "minimum": least, "maximum": most}
+
+
+def optional(**properties: dict[str, Any]) -> dict[str, Any]:
+    """Fields that may be left out, which null stands for too."""
+    return {name: {"anyOf": [schema, {"type": "null"}]} for name, schema in properties.items()}
+
+
 def list_of(name: str, schema: dict[str, Any]) -> dict[str, Any]:
     """An object with one field, which is a list."""
     items = {"type": "array", "items": schema}
@@ -39,6 +49,11 @@ def list_of(name: str, schema: dict[str, Any]) -> dict[str, Any]:
 TEXT: Final = {"type": "string"}
 TEXTS: Final = {"type": "array", "items": TEXT}
 WHOLE: Final = {"type": "integer"}
+FILLED: Final = {**TEXT, "pattern": r"\S"}
+"""A text that is not blank."""
+
+NAME: Final = {**FILLED, "maxLength": 256}
+NAMES: Final = {"type": "array", "items": NAME}
 NUMBER: Final = {"type": "number"}
 ANY_OBJECT: Final = {"type": "object"}
 TOKENS: Final = {

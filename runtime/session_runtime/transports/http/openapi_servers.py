@@ -7,11 +7,12 @@ from session_runtime.transports.http.openapi_parts import (
     JSON,
     TEXT,
     TEXTS,
-    WHOLE,
     answer,
     error,
     in_path,
     list_of,
+    numbered,
+    optional,
     query,
     ref,
 )
@@ -50,7 +51,7 @@ _WANTED: Final = {
     "type": "object",
     "additionalProperties": False,
     "description": "Either name and digest, a tool in that form, or server, all tools of it that wait",
-    "properties": {"name": TEXT, "digest": TEXT, "server": TEXT},
+    "properties": optional(name=TEXT, digest=TEXT, server=TEXT),
 }
 _APPROVED: Final = {
     "type": "object",
@@ -109,7 +110,7 @@ SERVER_PATHS: Final[dict[str, dict[str, Any]]] = {
     "/v1/servers/{name}/log": {
         "get": {
             "summary": "The last lines of a server's standard error, by session",
-            "parameters": [_NAME, query("lines", WHOLE, "how many at most")],
+            "parameters": [_NAME, query("lines", numbered(1, 1_000), "how many at most")],
             "responses": {
                 "200": answer("They", list_of("logs", _LOG)),
                 "400": error("The query is wrong"),

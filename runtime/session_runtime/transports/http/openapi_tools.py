@@ -5,10 +5,10 @@ from typing import Any, Final
 from session_runtime.transports.http.openapi_asks import KEY, RUN_ANSWERS
 from session_runtime.transports.http.openapi_parts import (
     ANY_OBJECT,
+    FILLED,
     JSON,
     NUMBER,
     TEXT,
-    TEXTS,
     TOKENS,
     WHOLE,
     answer,
@@ -70,11 +70,13 @@ TOOL_SCHEMAS: Final[dict[str, Any]] = {
 _TOOLS: Final = {
     "summary": "The tools an identity may use, or the caller itself; for admins without one, all",
     "parameters": [
-        query("user", TEXT, "user of the identity"),
-        query("role", TEXTS, "a role of the identity; may be repeated"),
-        query("channel", TEXT, "channel of the identity"),
-        query("group", TEXT, "group of the identity"),
-        query("after", TEXT, "the tools beyond this name: next of the page before"),
+        query("user", FILLED, "user of the identity"),
+        query(
+            "role", {"type": "array", "items": FILLED}, "a role of the identity; may be repeated"
+        ),
+        query("channel", FILLED, "channel of the identity"),
+        query("group", FILLED, "group of the identity"),
+        query("after", FILLED, "the tools beyond this name: next of the page before"),
         query("limit", {"type": "integer", "minimum": 1, "maximum": 500}, "the most tools"),
         query("schemas", _BOOLEAN, "whether to tell their parameters too"),
     ],

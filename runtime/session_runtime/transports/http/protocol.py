@@ -4,6 +4,7 @@ Bodies have bounds of their own, in ``body``.
 """
 
 import asyncio
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -25,6 +26,12 @@ LEAST_READ: Final = 1_024
 PROBED: Final = frozenset({b"/healthz", b"/readyz", b"/metrics"})
 """What is answered although all connections are taken: how the daemon is."""
 RETRY_S: Final = 1
+LINGERS_S: Final = 2.0
+"""How long a client that is turned away may take to read why."""
+
+MOST_LINGERING: Final = 128
+_VERSIONS: Final = ("1.0", "1.1")
+_END_OF_HOST: Final = re.compile(rb"[/?#]")
 
 Part = Literal["head", "body", "around chunks"]
 """What of a request arrives; around chunks stand their sizes, and after the last one the trailers."""
@@ -78,6 +85,7 @@ class BoundedHttp(HttpToolsProtocol):
         self._has_arrived = False
         self._answered_at = 0.0
         self._is_for_probes = False
+        self.is_turned_away = False
 
     def connection_made(  # type: ignore[override]  # as uvicorn narrows it itself
         self, transport: asyncio.Transport
@@ -85,10 +93,35 @@ class BoundedHttp(HttpToolsProtocol):
         """Take a connection, unless there are too many; from now on it may not idle."""
         super().connection_made(transport)
         most = self._bounds.most()
-        self._is_for_probes = len(self.connections) > most
-        if len(self.connections) > most + self._bounds.for_probes:
-            self._send(_too_many(most))
-        self._wait()
+        taken = self._taken(most)
+        self._is_for_probes = taken > most
+        if taken > most + self._bounds.for_probes:
+            lingering = len(self.connections) - taken
+            self._turn_away(_too_many(most), may_linger=lingering < MOST_LINGERING)
+        else:
+            self._wait()
+
+    def _taken(self, most: int) -> int:
+        """How many connections there are, beyond ``most`` without those that are turned away."""
+        count = len(self.connections)
+        if count <= most:
+            return count
+        ours = (each for each in self.connections if isinstance(each, BoundedHttp))
+        return count - sum(each.is_turned_away for each in ours)
+
+    def _turn_away(self, refusal: "_Refusal", *, may_linger: bool) -> None:
+        """Answer before anything is read, and end when the client has.
+
+        What it sends meanwhile is thrown away: closed over that, the connection would be reset, and the
+        answer lost.
+        """
+        self.is_turned_away = True
+        self._write(refusal)
+        if may_linger:
+            self.transport.write_eof()
+            self._idle = self.loop.call_later(LINGERS_S, self.transport.abort)
+        else:
+            self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait for nothing more."""
@@ -98,6 +131,8 @@ class BoundedHttp(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Feed the parser; refuse a head that is too large before it is complete."""
+        if self.is_turned_away:
+            return
         self._counted += len(data)
         self._has_arrived = True
         super().data_received(data)
@@ -125,10 +160,20 @@ class BoundedHttp(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Stop counting: the body has its own bound. See who answers, if there are too many."""
+        if self.parser.get_http_version() not in _VERSIONS:
+            raise ValueError("another version of HTTP")  # told as what is not HTTP
         self._count("body")
         self._wait_no_more()
+        self._take_host_of_target()
         self.app = self._refusal() or self.config.loaded_app
         super().on_headers_complete()
+
+    def _take_host_of_target(self) -> None:
+        """Where a target is absolute, its host is the one that is asked for (RFC 9112, 3.2.2)."""
+        scheme, _, rest = self.url.partition(b"://")
+        if rest and not scheme.startswith(b"/"):
+            host = _END_OF_HOST.split(rest, maxsplit=1)[0]
+            self.headers[:] = [(n, host if n == b"host" else v) for n, v in self.headers]
 
     def _refusal(self) -> "_Refusal | None":
         """What answers a request that the application is not to see."""
@@ -140,7 +185,8 @@ class BoundedHttp(HttpToolsProtocol):
         return _Refusal(431, "request.head_too_large", told)
 
     def _may_ask(self) -> bool:
-        self._is_for_probes &= len(self.connections) > self._bounds.most()
+        most = self._bounds.most()
+        self._is_for_probes = self._is_for_probes and self._taken(most) > most
         return not self._is_for_probes or self.url.partition(b"?")[0] in PROBED
 
     def on_chunk_header(self) -> None:
@@ -238,10 +284,13 @@ class BoundedHttp(HttpToolsProtocol):
     def _send(self, refusal: "_Refusal") -> None:
         """Answer, unless an answer is under way that this would end up in, and close."""
         if self._may_answer:
-            lines = (b"%b: %b\r\n" % header for header in refusal.headers)
-            head = STATUS_LINE[refusal.status] + b"".join(lines) + b"\r\n"
-            self.transport.write(head + refusal.body)
+            self._write(refusal)
         self.transport.close()
+
+    def _write(self, refusal: "_Refusal") -> None:
+        lines = (b"%b: %b\r\n" % header for header in refusal.headers)
+        head = STATUS_LINE[refusal.status] + b"".join(lines) + b"\r\n"
+        self.transport.write(head + refusal.body)
 
     @property
     def _may_answer(self) -> bool:

@@ -14,6 +14,8 @@ def check_query(query: QueryParams, known: Sequence[str], repeatable: Sequence[s
         if name not in known:
             way_out = hint(name, known) or f"use {', '.join(known)}"
             raise RequestError(f"unknown query parameter {name[:100]!r}; {way_out}")
+        if "\ufffd" in value:
+            raise RequestError(f"the query parameter {name!r} is not UTF-8")
         if not value.strip():
             raise RequestError(f"the query parameter {name!r} is blank; leave it out or fill it in")
         if name not in repeatable and len(query.getlist(name)) > 1:
