@@ -90,7 +90,7 @@ def test_only_limits_lists_search_and_prompts_are_harmless() -> None:
     found = {dotted(path) for path, leaf in leaves(tables) if leaf.network}
     sections = {key.rpartition(".")[0] for key in found}
     assert sections == {
-        *("runtime", "limits", "ask", "skills", "search", "models.NAME"),
+        *("runtime", "limits", "ask", "agents", "skills", "search", "models.NAME"),
         *("web", "files", "notes", "handlers"),
     }
     assert not [
