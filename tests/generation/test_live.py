@@ -11,7 +11,7 @@ from session_runtime.errors import ConfigError
 from session_runtime.generation import Generation, GenerationBuilder, UsagePool
 from session_runtime.handler import HandlerContext
 from session_runtime.local.source import LocalSource
-from session_runtime.models.offline import OfflineModel
+from session_runtime.models.deferred import DeferredModel
 from session_runtime.registry.registry import Registry
 from tests.support import check, put_in_force, tool_folder, write_config, write_handler
 
@@ -213,13 +213,13 @@ async def test_a_resource_that_fails_to_close_is_logged_and_the_others_are_close
         tried.append(type(resource))
         raise OSError("jammed")
 
-    for kind in (OfflineModel, LocalSource):
+    for kind in (DeferredModel, LocalSource):
         monkeypatch.setattr(kind, "aclose", jammed)
     building = builder()
     config = write_config(tmp_path, '[models.m]\nwire = "offline"\n')
     await put_in_force(ConfigReader(config, {})(), building)
     await building.generations.aclose()
-    assert tried == [OfflineModel, LocalSource]
+    assert tried == [DeferredModel, LocalSource]
     assert [record.levelname for record in caplog.records] == ["ERROR", "ERROR"]
     assert building.generations.report() == []
 
@@ -299,7 +299,7 @@ async def test_everything_that_a_generation_held_is_closed_although_who_let_go_i
         await asyncio.sleep(0)
         tried.put_nowait(type(resource))
 
-    for kind in (OfflineModel, LocalSource):
+    for kind in (DeferredModel, LocalSource):
         monkeypatch.setattr(kind, "aclose", close)
     building = builder()
     config = write_config(tmp_path, '[models.m]\nwire = "offline"\n')
@@ -308,7 +308,7 @@ async def test_everything_that_a_generation_held_is_closed_although_who_let_go_i
     await asyncio.sleep(0)  # it has begun
     letting_go.cancel()
     async with asyncio.timeout(20):
-        assert {await tried.get(), await tried.get()} == {OfflineModel, LocalSource}
+        assert {await tried.get(), await tried.get()} == {DeferredModel, LocalSource}
 
 
 @pytest.mark.requirement("REL-1a")

@@ -8,8 +8,8 @@ import pytest
 from session_runtime.config.models import ModelProfile
 from session_runtime.errors import ConfigError
 from session_runtime.models.chat import ChatModel
+from session_runtime.models.deferred import DeferredModel
 from session_runtime.models.factory import open_model, profile_digest
-from session_runtime.models.offline import OfflineModel
 from session_runtime.models.responses import ResponsesModel
 from session_runtime.models.scripted import ScriptedModel
 from tests.models.building import KEY, profile
@@ -30,7 +30,7 @@ async def test_each_wire_opens_its_model(tmp_path: Path) -> None:
         ModelProfile(wire="offline"),
     ]
     models = [open_model("main", settings) for settings in profiles]
-    kinds = [ChatModel, ResponsesModel, ScriptedModel, OfflineModel]
+    kinds = [ChatModel, ResponsesModel, ScriptedModel, DeferredModel]
     assert [type(model) for model in models] == kinds
     for model in models:
         await model.aclose()

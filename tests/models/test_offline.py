@@ -8,12 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from session_runtime.config.models import ModelProfile
 from session_runtime.models.base import NUDGE, ModelReply, ModelRequest
+from session_runtime.models.factory import open_model
 from session_runtime.models.offline import OfflineModel
 from session_runtime.registry.names import build_wire_names
 from session_runtime.registry.spec import ToolSpec
 from session_runtime.types import Message, ToolCall
-from tests.models.building import ask, properties, tool
+from tests.models.building import ask, properties, request, tool
 
 S, WHOLE = {"type": "string"}, {"type": "integer"}
 MEAL = {"type": "string", "enum": ["breakfast", "lunch", "dinner"]}
@@ -256,3 +258,10 @@ async def test_no_question_keeps_it_from_ending(question: str, exposed: set[int]
     seen = await play(question, now, later)
     assert isinstance(seen[-1], str)
     assert await play(question, now, later) == seen
+
+
+async def test_the_offline_profile_imports_its_model_when_it_is_asked() -> None:
+    model = open_model("offline", ModelProfile(wire="offline"))
+    reply = await model.reply(request(Message("user", "hello")), lambda text: None)
+    assert reply.text
+    await model.aclose()

@@ -12,10 +12,9 @@ from session_runtime.app.runtime import Runtime
 from session_runtime.config.mqtt import MqttSettings
 from session_runtime.config.settings import Settings
 from session_runtime.registry.keyring import Keyring
-from session_runtime.transports.mqtt.endpoint import MqttEndpoint
 from session_runtime.types import AskEvent, AskRequest, AskResult
 
-_BROKER: Final = "session_runtime.transports.mqtt.broker"
+_DOOR: Final = "session_runtime.transports.mqtt"
 _LONGEST_HOST: Final = 40
 
 
@@ -77,9 +76,11 @@ def open_mqtt(runtime: Runtime) -> MqttServing:
     if not settings.mqtt.enabled:
         return _Closed()
     # aiomqtt is an extra: without the door nothing of it is there, or imported
-    module = importlib.import_module(_BROKER)
+    broker = importlib.import_module(f"{_DOOR}.broker").Broker
+    endpoint = importlib.import_module(f"{_DOOR}.endpoint").MqttEndpoint
     door, replica = RuntimeDoor(runtime), replica_name(settings, socket.gethostname())
-    return MqttEndpoint(door, module.Broker(door.settings, replica), replica, runtime.mqtt)
+    opened: MqttServing = endpoint(door, broker(door.settings, replica), replica, runtime.mqtt)
+    return opened
 
 
 def replica_name(settings: Settings, host: str) -> str:

@@ -39,7 +39,12 @@ class Section(BaseModel):
     """Base of every section: frozen, strict about types, unknown keys forbidden (CFG-1)."""
 
     model_config = ConfigDict(
-        frozen=True, strict=True, extra="forbid", validate_default=True, hide_input_in_errors=True
+        frozen=True,
+        strict=True,
+        extra="forbid",
+        validate_default=True,
+        hide_input_in_errors=True,
+        defer_build=True,  # most are parts of Settings and are never validated alone
     )
 
 

@@ -9,7 +9,7 @@ from session_runtime.config.json_value import thawed
 from session_runtime.config.keys import dotted
 from session_runtime.config.models import ModelProfile
 from session_runtime.models.base import Model
-from session_runtime.models.offline import OfflineModel
+from session_runtime.models.deferred import DeferredModel
 from session_runtime.models.recovery import THINKING, Dialect, RecoveringModel
 from session_runtime.models.scripted import ScriptedModel, read_script
 
@@ -27,7 +27,7 @@ def open_model(name: str, profile: ModelProfile) -> Model:
             key = dotted(("models", name, "script"))
             return ScriptedModel(read_script(profile.script, key))
         case "offline":
-            return OfflineModel()
+            return DeferredModel(_offline)
         case _:
             assert_never(profile.wire)
 
@@ -55,6 +55,12 @@ def profile_digest(profile: ModelProfile) -> str:
         values["script_content"] = hashlib.blake2b(profile.script.read_bytes()).hexdigest()
     text = json.dumps(values, sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def _offline() -> Model:
+    """Its words and phrases take longer to import than the rest of what a small daemon needs."""
+    opened: Model = importlib.import_module("session_runtime.models.offline").OfflineModel()
+    return opened
 
 
 def _at_service(name: str, profile: ModelProfile) -> Model:
