@@ -120,6 +120,7 @@ def test_what_the_configuration_file_comments_out_are_the_defaults(tmp_path: Pat
     assert differing(load(ROOT / "config.toml", named=False, env={}).settings, settings) == {
         ("runtime", "state_dir"),
         ("trace", "path"),
+        ("fleet", "admin_from"),  # an example, as without it no key is sent
     }
 
 

@@ -77,14 +77,16 @@ def _branch(model: type[BaseModel]) -> Branch:
 
 
 def _field(field: FieldInfo) -> Node:
-    return _node(field.annotation, field, field.get_default(call_default_factory=True))
+    return _node(field.annotation, field)
 
 
-def _node(annotation: Any, field: FieldInfo, default: object) -> Node:
+def _node(annotation: Any, field: FieldInfo, *, inside: bool = False) -> Node:
+    """What a field holds; of a section no default is made, which takes long for what nobody asks for."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return _branch(annotation)
     if get_origin(annotation) is Mapping:
-        return Names(_node(get_args(annotation)[1], field, None))
+        return Names(_node(get_args(annotation)[1], field, inside=True))
+    default = None if inside else field.get_default(call_default_factory=True)
     acts, env, network = _notes(field)
     item = bare(annotation)
     many = get_origin(item) is tuple
