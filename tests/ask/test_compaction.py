@@ -1,5 +1,6 @@
 """Conversations that have no room: what becomes short, what goes, what stays."""
 
+import asyncio
 import json
 import re
 from pathlib import Path
@@ -36,7 +37,8 @@ def turn(number: int, text: str = LONG) -> list[Message]:
 def fit(
     messages: list[Message], question_at: int, most: int, results: KeptResults | None = None
 ) -> tuple[Message, ...]:
-    return compacted(messages, question_at, most, results or KeptResults(), readable=True)
+    kept = results or KeptResults()
+    return asyncio.run(compacted(messages, question_at, most, kept, readable=True))
 
 
 def lengths(messages: tuple[Message, ...]) -> list[int]:
@@ -92,7 +94,8 @@ def test_a_result_that_bears_a_reference_keeps_it() -> None:
 
 def test_without_a_reader_no_reference_is_given() -> None:
     messages = [SYSTEM, *turn(1), *turn(2, "b")]
-    shorter = compacted(messages, 1, 2_000, KeptResults(), readable=False)
+    work = compacted(messages, 1, 2_000, KeptResults(), readable=False)
+    shorter = asyncio.run(work)
     assert "result_" not in str(shorter[3].content)
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from session_runtime.models.base import ModelRequest
 from session_runtime.models.extras import MESSAGES_BLOCKS
 from session_runtime.models.faults import RefusedError
-from session_runtime.models.messages_body import OPENING, MessagesBodyWriter, fitting_id
+from session_runtime.models.messages_body import OPENING, BlockMemo, MessagesBodyWriter, fitting_id
 from session_runtime.registry.spec import Deprecated
 from session_runtime.testing.message_form import refused
 from session_runtime.types import ImagePart, Message, TextPart, ToolCall
@@ -264,3 +264,13 @@ def test_whatever_was_said_the_request_keeps_the_rules_of_the_service(
     messages: list[Message],
 ) -> None:
     assert refused(written(*messages, Message("user", "and now?"))) is None
+
+
+def test_messages_that_were_written_before_are_written_the_same() -> None:
+    memo, settings = BlockMemo(), profile("http://model.test/v1", wire="messages")
+    writer = MessagesBodyWriter(settings, ORIGIN)
+    for length in (2, 3, 5, 9):
+        asked = request(*CONVERSATION[:length])
+        for left_out in (frozenset[str](), frozenset({"kept thoughts"})):
+            fresh = writer.write(asked, 0, left_out).content
+            assert writer.write(asked, 0, left_out, memo).content == fresh

@@ -5,12 +5,14 @@ System messages, the question and the newest turn stay as they are, and no call 
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from session_runtime.ask.kept import KeptResults
 from session_runtime.registry.invoke.summary import summarise
+from session_runtime.threads import aside
 from session_runtime.types import Message, TextPart
 
 CHARS_PER_TOKEN: Final = 4
@@ -21,6 +23,7 @@ SHORT_CHARS: Final = 600
 WORTH_CHARS: Final = 1_200
 """A shorter result is left alone."""
 
+AT_ONCE_CHARS: Final = 16_384
 _TARGET: Final = 0.6
 """How much of the room is used afterwards: a provider that remembers the beginning must read it anew."""
 
@@ -43,7 +46,7 @@ def characters(message: Message) -> int:
             )
 
 
-def compacted(
+async def compacted(
     messages: Sequence[Message],
     question_at: int,
     most_chars: int,
@@ -57,29 +60,43 @@ def compacted(
     ``readable`` says whether the model could read them there.
     """
     target = int(most_chars * _TARGET)
-    shortened = _shortened(messages, target, results, readable=readable)
+    texts = _to_shorten(messages, target, results, readable=readable)
+    work = partial(_shortened, messages, texts)
+    large = sum(len(text) for text, _ in texts.values()) > AT_ONCE_CHARS
+    shortened = await aside("shortening results", work) if large else work()
     if sum(map(characters, shortened)) <= most_chars:
         return tuple(shortened)
     return tuple(_without_oldest(shortened, question_at, target))
 
 
-def _shortened(
+def _to_shorten(
     messages: Sequence[Message], target: int, results: KeptResults, *, readable: bool
-) -> list[Message]:
-    """The same with short results, from the oldest on until there is room."""
-    shorter = list(messages)
-    total = sum(map(characters, shorter))
+) -> dict[int, tuple[str, str | None]]:
+    """Which results become short, by their places, each with its text and its reference, if it has one.
+
+    From the oldest on, until there is room.
+    """
+    chosen: dict[int, tuple[str, str | None]] = {}
+    total = sum(map(characters, messages))
     tools = {call.id: call.name for message in messages for call in message.tool_calls}
     for at in range(_newest_turn(messages)):
         if total <= target:
             break
-        text = shorter[at].content
-        if shorter[at].role != "tool" or not isinstance(text, str) or len(text) <= WORTH_CHARS:
+        message, text = messages[at], messages[at].content
+        if message.role != "tool" or not isinstance(text, str) or len(text) <= WORTH_CHARS:
             continue
-        tool = tools.get(shorter[at].tool_call_id or "", "")
-        reference = _kept(text, tool, results) if readable else None
+        tool = tools.get(message.tool_call_id or "", "")
+        chosen[at] = text, _kept(text, tool, results) if readable else None
+        total -= len(text) - SHORT_CHARS
+    return chosen
+
+
+def _shortened(
+    messages: Sequence[Message], texts: Mapping[int, tuple[str, str | None]]
+) -> list[Message]:
+    shorter = list(messages)
+    for at, (text, reference) in texts.items():
         shorter[at] = replace(shorter[at], content=_short(text, reference))
-        total -= len(text) - characters(shorter[at])
     return shorter
 
 

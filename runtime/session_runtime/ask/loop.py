@@ -109,7 +109,7 @@ class Loop:
         )
 
     async def _turn(self, step: int) -> Ending | None:
-        self._fit()
+        await self._fit()
         opened = OpenTurn(step, self._exposure.next_turn())
         self.progress.step, self.progress.state = step, "model"
         try:
@@ -135,7 +135,7 @@ class Loop:
         self.progress.carry = reply.carry
         return reply
 
-    def _fit(self) -> None:
+    async def _fit(self) -> None:
         """Make the conversation fit the budget that it has; a service that chained turns gets it whole."""
         most = self._limits.history_chars(self._exposure.profile.settings.context_window)
         sent, results = self._transcript.sent, self._scope.results
@@ -144,7 +144,7 @@ class Loop:
         readable = self._exposure.reads_results
         question_at = self._transcript.question_at
         self._transcript.replace_sent(
-            compacted(sent, question_at, most, results, readable=readable)
+            await compacted(sent, question_at, most, results, readable=readable)
         )
         self.progress.carry = None
         load_reading(self._scope, self._exposure)

@@ -4,7 +4,7 @@ The bytes on their way and their faults are ``http``'s; the body is written in `
 understood in ``messages_reply``.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
@@ -14,7 +14,7 @@ from session_runtime.config.models import ModelProfile
 from session_runtime.models.base import ModelReply, ModelRequest, OnText, call_ids
 from session_runtime.models.faults import Api
 from session_runtime.models.http import ModelServer
-from session_runtime.models.messages_body import MessagesBodyWriter
+from session_runtime.models.messages_body import BlockMemo, MessagesBodyWriter
 from session_runtime.models.messages_reply import MessageAssembly
 from session_runtime.models.places import origin_of
 
@@ -29,10 +29,11 @@ API: Final = Api(
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """What one turn hands to the next: how many tools the first had, and what was refused in this ask."""
+    """What one turn hands to the next: how many tools the first had, what was refused, what was written."""
 
     first_tools: int
     left_out: frozenset[str] = frozenset()
+    memo: BlockMemo = field(default_factory=BlockMemo)
 
 
 class MessagesModel:
@@ -51,13 +52,13 @@ class MessagesModel:
         """Send one turn and gather the reply; see ``Model`` for what it raises."""
         carry = request.carry
         before = carry if isinstance(carry, Carried) else Carried(len(request.tools))
-        write = partial(self._writer.write, request, before.first_tools)
+        write = partial(self._writer.write, request, before.first_tools, memo=before.memo)
         assembly, left_out = await self._server.exchange(
             write, MessageAssembly, on_text, before.left_out
         )
         reply = assembly.reply(request.names, call_ids(request.messages), self._origin)
         calls = self._writer.own_arguments(request, reply.calls)
-        return replace(reply, calls=calls, carry=Carried(before.first_tools, left_out))
+        return replace(reply, calls=calls, carry=replace(before, left_out=left_out))
 
     async def aclose(self) -> None:
         """Close the connections."""

@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import replace
+from itertools import takewhile
 from typing import Any, Final
 
 from session_runtime.config.models import ModelProfile
@@ -53,6 +54,28 @@ _INLINE: Final = re.compile(r"data:(image/[A-Za-z0-9.+-]+)(?:;[^,;]*)*;base64,(.
 Block = dict[str, Any]
 
 
+class BlockMemo:
+    """The blocks of one ask's messages as they were made last: most messages are sent again in each turn."""
+
+    def __init__(self) -> None:
+        self._made_as: tuple[WireNames, str | None] | None = None
+        self._made: list[tuple[Message, list[Block]]] = []
+
+    def of(
+        self,
+        messages: Sequence[Message],
+        made_as: tuple[WireNames, str | None],
+        make: Callable[[Message], list[Block]],
+    ) -> list[tuple[Message, list[Block]]]:
+        """All messages with their blocks; what is the same object under the same names is known."""
+        known = self._made if self._made_as == made_as else []
+        pairs = zip(known, messages, strict=False)
+        begin = [each for each, _ in takewhile(lambda pair: pair[0][0] is pair[1], pairs)]
+        rest = [(message, make(message)) for message in messages[len(begin) :]]
+        self._made_as, self._made = made_as, [*begin, *rest]
+        return self._made
+
+
 class MessagesBodyWriter:
     """Writes the bodies of one profile; each tool is serialised once per generation.
 
@@ -68,16 +91,25 @@ class MessagesBodyWriter:
         self._tools: SpecMemo[Shown, bytes] = SpecMemo(self._tool)
         self._marked: SpecMemo[Shown, bytes] = SpecMemo(self._marked_tool)
 
-    def write(self, request: ModelRequest, first_tools: int, left_out: Set[str]) -> Body:
-        """The whole body without the fields in ``left_out``; the first turn had ``first_tools`` tools."""
+    def write(
+        self,
+        request: ModelRequest,
+        first_tools: int,
+        left_out: Set[str],
+        memo: BlockMemo | None = None,
+    ) -> Body:
+        """The whole body without the fields in ``left_out``; the first turn had ``first_tools`` tools.
+
+        ``memo`` is what this ask has written.
+        """
         caches = self._profile.prompt_cache and _CACHE not in left_out
         origin = None if _THOUGHTS in left_out else self._origin
-        turns = self._turns(request, origin)
+        turns = self._turns(request, origin, memo or BlockMemo())
         settings = self._settings(left_out)
         if system := _system(request.messages):
             settings["system"] = [{"type": "text", "text": system, **(_MARK if caches else {})}]
         if caches and turns and turns[-1]["role"] == "user":
-            turns[-1]["content"][-1] |= _MARK
+            turns[-1]["content"][-1] = {**turns[-1]["content"][-1], **_MARK}
         marked = first_tools - 1 if caches else -1
         tools = (
             (self._marked if at == marked else self._tools).get(spec, shown(spec, request.names))
@@ -137,22 +169,25 @@ class MessagesBodyWriter:
             "input_schema": names.schema(sent_schema(spec.parameters)),
         }
 
-    def _turns(self, request: ModelRequest, origin: str | None) -> list[Block]:
+    def _turns(self, request: ModelRequest, origin: str | None, memo: BlockMemo) -> list[Block]:
         """Users and assistants in turn, each turn with all that one of them said; a user begins."""
         specs = _specs(request)
 
         def call(call: ToolCall) -> Block:
             return self._call(call, request.names, specs.get(call.name))
 
+        def make(message: Message) -> list[Block]:
+            return _blocks(message, call, origin)
+
         turns: list[Block] = []
-        for message in request.messages:
+        for message, blocks in memo.of(request.messages, (request.names, origin), make):
             role = "assistant" if message.role == "assistant" else "user"
-            if not (blocks := _blocks(message, call, origin)):
+            if not blocks:
                 continue
             if turns and turns[-1]["role"] == role:
                 turns[-1]["content"] += blocks
             else:
-                turns.append({"role": role, "content": blocks})
+                turns.append({"role": role, "content": [*blocks]})
         if turns and turns[0]["role"] == "assistant":
             turns.insert(0, {"role": "user", "content": [{"type": "text", "text": OPENING}]})
         _end_without_blanks(turns)
@@ -276,9 +311,11 @@ def _text(text: str) -> list[Block]:
 
 def _end_without_blanks(turns: Sequence[Block]) -> None:
     """An answer that the model is to go on with must not end in blanks."""
-    last = turns[-1]["content"][-1] if turns and turns[-1]["role"] == "assistant" else None
-    if last is not None and last["type"] == "text":
-        last["text"] = last["text"].rstrip()
+    if not turns or turns[-1]["role"] != "assistant":
+        return
+    content = turns[-1]["content"]
+    if content[-1]["type"] == "text":
+        content[-1] = {**content[-1], "text": content[-1]["text"].rstrip()}
 
 
 def _input(arguments: str) -> Block:

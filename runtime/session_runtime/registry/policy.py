@@ -66,7 +66,7 @@ class Policy:
     while its feature is, if it is destructive and such tools are denied, and for an identity that
     lacks one of the roles it requires; a ``revoked`` one is off for everybody (REL-9). What a source
     does not offer to somebody is not there for them (RTE-2). The ``private`` tools of sub-agents are
-    there for those alone (ASK-11).
+    there for those alone, ``agents`` are those themselves (ASK-11).
     """
 
     positions: Mapping[str, int]
@@ -79,6 +79,7 @@ class Policy:
     revoked: RevokedTools
     offers: tuple["_Offers", ...] = ()
     private: int = 0
+    agents: int = 0
 
     def under(self, revocations: Revocations) -> "Policy":
         """The same policy without what is revoked, now or later."""
@@ -88,6 +89,10 @@ class Policy:
         """Compute what may be seen and called for ``identity`` by ``principal``: what both may."""
         shared = self._offered(routed_as(principal, identity)) & ~self.private
         return shared & self._ruled(principal, identity, 0)
+
+    def permitted_alone(self, principal: Principal, identity: Identity) -> int:
+        """Compute the same where no ask is that a sub-agent could be a part of (ASK-11)."""
+        return self.permitted(principal, identity) & ~self.agents
 
     def permitted_in(self, agent: AgentTools, principal: Principal, identity: Identity) -> int:
         """Compute what a sub-agent may use for who asks: of the shared tools what they may use too.
@@ -247,6 +252,7 @@ def compile_policy(
         RevokedTools(Revocations(), positions),
         tuple(_compile_offers(specs, positions, sources)),
         bits([position for position, spec in enumerate(specs) if spec.owner]),
+        bits([position for position, spec in enumerate(specs) if spec.origin == "agent"]),
     )
 
 

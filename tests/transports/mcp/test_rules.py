@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from session_runtime import Runtime
 from session_runtime.registry.keyring import hash_of
 from session_runtime.types import AskRequest, Identity, Principal, TurnStarted
-from tests.support import ask, says, scripted
+from tests.support import ECHO, ask, says, scripted, write_agent
 from tests.transports.mcp.served import (
     HANDSHAKE,
     NAMES,
@@ -22,6 +22,7 @@ from tests.transports.mcp.served import (
     Served,
     listed,
     serving,
+    text_of,
     tools,
 )
 from tests.transports.stub import bearer, key_of
@@ -146,3 +147,13 @@ async def test_the_server_is_off_unless_it_is_wanted(tmp_path: Path) -> None:
         answer: httpx2.Response = await client.post("/mcp", json={})
     assert answer.status_code == 404
     assert "http.mcp = true" in answer.json()["error"]["message"]
+
+
+@pytest.mark.requirement("ASK-11")
+async def test_no_client_sees_a_sub_agent_or_its_tools(tmp_path: Path) -> None:
+    config = tools(tmp_path, "shared") + ON
+    write_agent(tmp_path / "tools", "writer", tools={"draft": ECHO})
+    async with serving(tmp_path, config) as served, served.client() as client:
+        assert await listed(client) == ["shared"]
+        result = await client.call_tool("writer", {"task": "x"})
+    assert "no tool named 'writer'" in text_of(result)

@@ -68,7 +68,7 @@ class CallerSession:
     def view(self, caller: Caller) -> View:
         """What the client may see and call now, by the rules in force."""
         generation = self._callers.generation
-        mask = generation.policy.permitted(caller.principal, caller.identity)
+        mask = generation.policy.permitted_alone(caller.principal, caller.identity)
         if self._view is None or self._view.generation is not generation or self._view.mask != mask:
             self._view = self._open(generation, caller, mask)
         return self._view
