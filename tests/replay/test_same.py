@@ -1,6 +1,5 @@
 """On the configuration that it was recorded with, nothing would differ."""
 
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -14,5 +13,3 @@ def test_two_hundred_recorded_asks_are_the_same_on_the_same_configuration(tmp_pa
     replayed = replay_all(prepared(tmp_path), trace)
     assert len(replayed) >= 200
     assert [each.differences for each in replayed if not each.same] == []
-
-

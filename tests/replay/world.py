@@ -100,6 +100,7 @@ SCENES = {
     "agent": [calls(("tool_search", {"query": "select:clerk"})), calls(("clerk", {})), says("ok")],
     "fails": [{"error": {"code": "model.broken"}}],
     "sticky": [calls(("weather.past", {"city": "Bern"})), says("rain")],
+    "earn": [calls(("tool_search", {"query": "people earn"})), says("they earn")],
     "secret": [calls(("tool_search", {"query": "weather sk-abcdefgh12345678"})), says("no")],
 }
 ANN = Identity("ann", frozenset({"staff"}), "web")
@@ -112,7 +113,7 @@ PEOPLE = (
 
 
 def build(folder: Path) -> None:
-    """Write the tools, the scripts and the configuration."""
+    """Write the tools and the scripts."""
     tools = folder / "tools"
     for name in ("weather.forecast", "weather.past"):
         write_handler(tools, name, description=f"Tells the {name} of a city.", parameters=CITY)
@@ -129,7 +130,6 @@ def build(folder: Path) -> None:
     (folder / "script.json").write_text(json.dumps(script))
     failing = {"replies": [{"error": {"code": "model.down", "transient": True}}]}
     (folder / "shaky.json").write_text(json.dumps(failing))
-    (folder / "config.toml").write_text(CONFIG)
 
 
 def requests() -> Iterator[AskRequest]:
@@ -161,9 +161,10 @@ def of_bot(bot: Principal) -> Iterator[AskRequest]:
     yield AskRequest("plain", principal=bot, identity=Identity("mallory"))
 
 
-def record(folder: Path, rounds: int = 4) -> Path:
+def record(folder: Path, rounds: int = 4, text: str = CONFIG) -> Path:
     """Ask everything ``rounds`` times, some with consent, and give the trace."""
     build(folder)
+    (folder / "config.toml").write_text(text)
     asyncio.run(_record(folder, rounds))
     return folder / "trace.jsonl"
 
@@ -209,3 +210,9 @@ def replay_all(generation: Generation, trace: Path) -> list[Replayed]:
         assert not isinstance(item, Damaged), item
         found.append(replay(generation, item))
     return found
+
+
+def edited(old: str, new: str) -> str:
+    """The configuration with one edit."""
+    assert old in CONFIG, old
+    return CONFIG.replace(old, new)

@@ -47,7 +47,8 @@ def _replay(generation: Generation, record: AskRecord, findings: Findings) -> No
     except RequestError as error:
         if not was_refused or error.code != code:
             what = f"the request is refused: {error.code}: {error}"
-            findings.differ("request", 0, what, code or record.outcome, error.code)
+            groups = (f"the request is refused: {error.code}",)
+            findings.differ("request", 0, what, code or record.outcome, error.code, groups)
         return
     if was_refused:
         findings.differ(
