@@ -17,30 +17,57 @@ from session_runtime.cli.reading import looked_at, reader_of
 from session_runtime.cli.screen import one_line, print_json
 from session_runtime.errors import RequestError
 from session_runtime.generation import Generation
+from session_runtime.mcp.kept_lists import lists_from_json
+from session_runtime.mcp.pool import NOTHING_LISTED, Known
 from session_runtime.replay import Damaged, Replayed, Summary, read_trace, replay
+from session_runtime.wire import strict_json
 
 _EPILOG: Final = """\b
 Exit codes:
   0    no recorded ask would differ
   1    at least one would
-  64   a trace cannot be read, or holds no ask
+  64   a trace or the lists cannot be read, or there is no ask
   78   the configuration is wrong"""
 
 Show = Callable[[Replayed], None]
+
+
+def _read_lists(context: click.Context, option: click.Parameter, path: Path | None) -> Known:
+    """Read what ``tools snapshot --servers`` wrote; raises RequestError."""
+    del context, option
+    if path is None:
+        return NOTHING_LISTED
+    try:
+        return lists_from_json(strict_json(path.read_text("utf-8")))
+    except OSError as error:
+        raise RequestError(f"{path} cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise RequestError(f"{path}: {error}") from error
+
+
+lists_option = click.option(
+    "--tools",
+    "lists",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    callback=_read_lists,
+    help="What servers list, written by: tools snapshot --servers. Without it their tools are not known.",
+)
 
 
 @click.command(name="replay", epilog=_EPILOG)
 @click.argument(
     "traces", metavar="TRACE...", nargs=-1, required=True, type=click.Path(path_type=Path)
 )
+@lists_option
 @file_options
 @json_option
-def command(traces: Sequence[Path], files: Files, as_json: bool) -> int:
+def command(traces: Sequence[Path], lists: Known, files: Files, as_json: bool) -> int:
     """Put the asks recorded in TRACE files to the configuration again; tell what would differ.
 
     Nothing runs, and no model, tool or server is asked: what the model decided is taken from the trace.
     """
-    generation = asyncio.run(checked(looked_at(reader_of(files)))).generation
+    generation = asyncio.run(checked(looked_at(reader_of(files)), lists)).generation
     summary = replayed(generation, traces, _show_json if as_json else _show)
     if as_json:
         print_json({"summary": summary.to_json()})
