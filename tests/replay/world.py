@@ -28,6 +28,10 @@ max_result_chars = 4000
 
 [handlers]
 paths = ["tools"]
+enabled = [
+  "send_message", "end", "get_current_time", "notes.add", "results.read", "weather.*", "payroll.*",
+  "calendar.*", "report.*", "files.wipe", "shop.*", "clerk",
+]
 
 [skills]
 tool_search_enabled = true

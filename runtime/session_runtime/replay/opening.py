@@ -105,8 +105,8 @@ def _compare_search(
     was, now = (
         f"{each.deferred} tools in {each.directory_tokens} tokens" for each in (before, after)
     )
-    findings.differ(
-        *("tool_search", 0, f"directory: {was} -> {now}"),
-        *(asdict(before), asdict(after)),
-        (f"directory: {was} -> {now}",),
-    )
+    group = f"directory: {before.deferred} -> {after.deferred} tools"
+    if before.deferred == after.deferred:
+        group = f"another directory of {after.deferred} tools"
+    what = f"directory: {was} -> {now}"
+    findings.differ("tool_search", 0, what, asdict(before), asdict(after), (group,))
