@@ -124,6 +124,34 @@ EDITS = {
         edited("tool_search_max_calls = 3", "tool_search_max_calls = 2"),
         {"call of tool_search: searched -> tool_search.exhausted": 1, TOKENS: 1},
     ),
+    "nobody takes over": Edit(
+        edited('fallback = "main"', ""),
+        {"when model profile shaky fails, main does not take over any more": 1},
+    ),
+    "a profile takes fewer tools": Edit(
+        edited("[models.other]", "max_tools = 5\n[models.other]"),
+        {
+            TOKENS: 15,
+            "a search does not load weather.past any more": 8,
+            f"results.read no longer exposed {HELD}": 5,
+            "call of tool_search: searched -> tool_search.full": 1,
+            "call of tool_search: tool_search.exhausted -> tool_search.full": 1,
+            f"call of weather.past: tool.invalid_arguments -> tool.not_loaded {HELD}": 1,
+            f"weather.past no longer exposed {HELD}": 1,
+            "a search does not load results.read any more": 1,
+        },
+    ),
+    "a profile takes too few tools": Edit(
+        edited("[models.other]", "max_tools = 3\n[models.other]"),
+        {
+            "ends as answered -> model.too_many_tools": 36,
+            "ends as needs_confirmation -> model.too_many_tools": 7,
+            "ends as ended -> model.too_many_tools": 2,
+            "call of tool_search: searched -> tool_search.full": 1,
+            "ends as limit.steps -> model.too_many_tools": 1,
+            "ends as model.broken -> model.too_many_tools": 1,
+        },
+    ),
     "an answer needs end": Edit(
         edited("max_steps = 5", "max_steps = 5\nrequire_end = true"),
         {"ends as answered -> open": 35, "ends as answered -> limit.steps": 2},
