@@ -179,8 +179,7 @@ class GenerationBuilder:
         await _settled(held, settings.mcp.wait_s, hurry)
         if settings.mcp.servers:
             await self._approvals.look()
-        now = {**self._lists, **lists_of(held.sessions)}
-        servers = await _servers(snapshot, held, now, running, usable, self._approvals)
+        servers = await _servers(snapshot, held, self._lists, running, usable, self._approvals)
         catalog = await _catalog(usable, source, servers, running)
         agents = agents_of(usable.tools, catalog)
         derived = await self._derive(snapshot, catalog, before)
@@ -324,7 +323,7 @@ async def _settled(held: Held, wait_s: float, hurry: asyncio.Event) -> None:
 async def _servers(
     snapshot: ConfigSnapshot,
     held: Held,
-    now: Known,
+    lists: Known,
     running: Generation | None,
     found: Scan,
     approvals: Approvals,
@@ -333,6 +332,7 @@ async def _servers(
     own = (*(tool.spec.name for tool in found.tools), *(bad.name for bad in found.quarantined))
     taken = dict.fromkeys(own, SOURCE_ID)
     before = running.servers if running else Servers()
+    now = {**lists, **lists_of(held.sessions)}
     work = partial(open_servers, snapshot.settings.mcp, held, now, before, taken, approvals)
     return await in_thread("name the tools of servers", work)
 

@@ -11,7 +11,7 @@ from session_runtime.registry.policy import acting_for
 from session_runtime.trace.record import AskRecord
 from session_runtime.types import LOCAL, Identity, Principal
 
-REFUSED_AT_THE_DOOR: Final = frozenset({"auth.act_for", "auth.key", "request.unknown_model"})
+REFUSED_AT_THE_DOOR: Final = frozenset({"auth.act_for", "auth.unknown", "request.unknown_model"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,5 +48,5 @@ def _principal(generation: Generation, record: AskRecord) -> Principal:
         return LOCAL
     found = generation.keys.named(name)
     if found is None:
-        raise RequestError(f"there is no key {name!r} in [http.keys]", code="auth.key")
+        raise RequestError(f"there is no key {name!r} in [http.keys]", code="auth.unknown")
     return found
