@@ -124,6 +124,18 @@ EDITS = {
         edited("tool_search_max_calls = 3", "tool_search_max_calls = 2"),
         {"call of tool_search: searched -> tool_search.exhausted": 1, TOKENS: 1},
     ),
+    "a sub-agent has fewer tools": Edit(
+        edited(
+            'deny = ["payroll.*"]',
+            'deny = ["payroll.*"]\n[access.rules.shop]\nchannels = ["web"]\ndeny = ["shop.item_3"]',
+        ),
+        {
+            TOKENS: 42,
+            "directory: 19 -> 18 tools": 24,
+            "directory: 18 -> 17 tools": 18,
+            "sub-agent clerk: shop.item_3 no longer given (denied by access.rules.shop)": 1,
+        },
+    ),
     "nobody takes over": Edit(
         edited('fallback = "main"', ""),
         {"when model profile shaky fails, main does not take over any more": 1},
@@ -137,6 +149,7 @@ EDITS = {
             "call of tool_search: searched -> tool_search.full": 1,
             "call of tool_search: tool_search.exhausted -> tool_search.full": 1,
             f"call of weather.past: tool.invalid_arguments -> tool.not_loaded {HELD}": 1,
+            "sub-agent clerk cannot begin: model.too_many_tools": 1,
             f"weather.past no longer exposed {HELD}": 1,
             "a search does not load results.read any more": 1,
         },

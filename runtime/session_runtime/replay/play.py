@@ -13,6 +13,7 @@ from session_runtime.ask.record import NOT_REACHED, tool_search_record
 from session_runtime.errors import PermanentError, RequestError
 from session_runtime.generation import Generation
 from session_runtime.registry.names import RESULTS_READ
+from session_runtime.replay.agents import Agents
 from session_runtime.replay.caller import REFUSED_AT_THE_DOOR, Caller, caller_of, profile_of
 from session_runtime.replay.calls import Calls
 from session_runtime.replay.difference import Findings, Replayed
@@ -103,7 +104,7 @@ class _Play:
         self._reasons = opening.reasons
         self._blind = Blindness(generation)
         self._profile = record.model
-        self._agents = list(record.agents)
+        self._agents = Agents(generation, record.agents, opening.reasons, findings)
         self._told: set[tuple[str, bool]] = set()
         self._at = _Progress()
         confirmed = frozenset(call.name for call in record.confirmed)
@@ -143,7 +144,7 @@ class _Play:
         if not turn.calls:
             return self._after_prose(number)
         fates = self._calls.turn(number, turn.calls, now)
-        self._count_agents(turn)
+        self._count_agents(number, turn)
         if fates.ended:
             return Ending("ended")
         if fates.pending:
@@ -200,21 +201,15 @@ class _Play:
         at.exposed_after += after
         at.tokens += turn.usage.total_tokens + after - before
 
-    def _count_agents(self, turn: TurnRecord) -> None:
+    def _count_agents(self, number: int, turn: TurnRecord) -> None:
         """Calls and tokens of the sub-agents that this turn called count for the ask (ASK-11)."""
         for call in turn.calls:
-            inside = [
-                each
-                for each in self._agents
-                if each.call_id == call.call_id or each.call_id.startswith(f"{call.call_id}/")
-            ]
-            for agent in inside:
-                self._agents.remove(agent)
-                self._findings.unknown("what sub-agents were given is not compared")
-                for each in agent.turns:
-                    self._at.tokens += each.usage.total_tokens
-                    for _ in range(sum(inner.counted for inner in each.calls)):
-                        self._calls.guard.count()
+            for agent in self._agents.called_by(call):
+                self._agents.compare(number, agent, self._exposure)
+                self._at.tokens += sum(each.usage.total_tokens for each in agent.turns)
+                inner = (each for done in agent.turns for each in done.calls)
+                for _ in range(sum(each.counted for each in inner)):
+                    self._calls.guard.count()
 
     def _hand_over(self, number: int, turn: TurnRecord) -> None:
         """Let another profile take over where one did."""
