@@ -109,6 +109,29 @@ def test_a_shorter_time_limit_ends_what_took_longer(tmp_path: Path) -> None:
     assert told(replayed) == ["ends as answered after 30.0 s -> limit.deadline"]
 
 
+@pytest.mark.requirement("OPS-2")
+def test_a_malformed_request_leaves_a_trace_that_tells_that_nothing_was_chosen(
+    tmp_path: Path,
+) -> None:
+    malformed: Any = {"history": 5, "model": ["main"]}
+    trace = recorded(tmp_path, AskRequest("plain", **malformed))
+    (replayed,) = replay_all(prepared(tmp_path), trace)
+    assert replayed.same
+    assert replayed.unknown == ("the ask ended before its tools were chosen",)
+
+
+@pytest.mark.requirement("OPS-2")
+def test_calls_of_a_sub_agent_count_for_the_limit_of_the_ask(tmp_path: Path) -> None:
+    trace = recorded(tmp_path, AskRequest("delegate"))
+    assert [each.same for each in replay_all(prepared(tmp_path), trace)] == [True]
+    fewer = edited("max_tool_calls = 5", "max_tool_calls = 3")
+    (replayed,) = replay_all(prepared(tmp_path, fewer), trace)
+    assert told(replayed) == [
+        "call of notes.add: ran -> limit.calls",
+        "ends as answered after 4 turns -> limit.calls after 3",
+    ]
+
+
 def test_a_summary_names_a_bounded_number_of_things() -> None:
     summary = Summary()
     for number in range(MAX_GROUPS + 5):

@@ -102,11 +102,19 @@ SCENES = {
     ],
     "long": [calls(("tool_search", {"query": "report"})), calls(("report.write", {})), says("ok")],
     "agent": [calls(("tool_search", {"query": "select:clerk"})), calls(("clerk", {})), says("ok")],
+    "delegate": [
+        calls(("tool_search", {"query": "select:clerk"})),
+        calls(("clerk", {"task": "count"})),
+        calls(("notes.add", {"text": "y"})),
+        says("ok"),
+    ],
+    "count": [calls(("shop.item_1", {}), ("shop.item_2", {})), says("two")],
     "fails": [{"error": {"code": "model.broken"}}],
     "sticky": [calls(("weather.past", {"city": "Bern"})), says("rain")],
     "earn": [calls(("tool_search", {"query": "people earn"})), says("they earn")],
     "secret": [calls(("tool_search", {"query": "weather sk-abcdefgh12345678"})), says("no")],
 }
+MORE = ("delegate", "count")
 ANN = Identity("ann", frozenset({"staff"}), "web")
 PEOPLE = (
     Identity(),
@@ -140,7 +148,9 @@ def requests() -> Iterator[AskRequest]:
     """Fifty requests: every scene for everybody whom it concerns, and all that happens at the door."""
     for scene in ("plain", "weather", "payroll", "hasty", "wipe", "long"):
         yield from (AskRequest(scene, identity=who) for who in PEOPLE)
-    alone = [scene for scene in SCENES if scene not in ("plain", "then", "payroll", "sticky")]
+    alone = [
+        scene for scene in SCENES if scene not in ("plain", "then", "payroll", "sticky", *MORE)
+    ]
     yield from (AskRequest(scene, identity=ANN) for scene in alone)
     call = ToolCall("c1", "weather.past", '{"city": "Bern"}')
     history = [

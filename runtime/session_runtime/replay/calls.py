@@ -36,8 +36,9 @@ class Fate:
 
 @dataclass(frozen=True, slots=True)
 class TurnFates:
-    """What becomes of the calls of one turn together."""
+    """What becomes of the calls of one turn; ``ran`` are those that run now."""
 
+    ran: tuple[CallRecord, ...]
     ended: bool
     pending: bool
     all_refused: bool
@@ -84,6 +85,7 @@ class Calls:
         for call, fate in zip(calls, fates, strict=True):
             self._compare(number, call, fate)
         return TurnFates(
+            ran=tuple(call for call, fate in zip(calls, fates, strict=True) if fate.name == RAN),
             ended=any(self._ends(call, fate) for call, fate in zip(calls, fates, strict=True)),
             pending=any(fate.name == NEEDS_CONFIRMATION_CODE for fate in fates),
             all_refused=not any(fate.ready for fate in fates),

@@ -20,7 +20,7 @@ from session_runtime.replay.difference import Findings, Replayed
 from session_runtime.replay.direct import replay_direct
 from session_runtime.replay.opening import Opening, open_ask
 from session_runtime.replay.tools import Blindness
-from session_runtime.trace.record import AskRecord, TurnRecord
+from session_runtime.trace.record import AskRecord, CallRecord, TurnRecord
 from session_runtime.types import ErrorInfo
 
 GRACE_S: Final = 5.0
@@ -144,7 +144,7 @@ class _Play:
         if not turn.calls:
             return self._after_prose(number)
         fates = self._calls.turn(number, turn.calls, now)
-        self._count_agents(number, turn)
+        self._count_agents(number, fates.ran)
         if fates.ended:
             return Ending("ended")
         if fates.pending:
@@ -201,9 +201,9 @@ class _Play:
         at.exposed_after += after
         at.tokens += turn.usage.total_tokens + after - before
 
-    def _count_agents(self, number: int, turn: TurnRecord) -> None:
+    def _count_agents(self, number: int, calls: Sequence[CallRecord]) -> None:
         """Calls and tokens of the sub-agents that this turn called count for the ask (ASK-11)."""
-        for call in turn.calls:
+        for call in calls:
             for agent in self._agents.called_by(call):
                 self._agents.compare(number, agent, self._exposure)
                 self._at.tokens += sum(each.usage.total_tokens for each in agent.turns)
