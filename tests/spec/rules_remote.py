@@ -314,7 +314,7 @@ INSIGHT: tuple[Requirement, ...] = (
         "Where configured, traces are also OpenTelemetry spans with the conventional names for "
         "generative models, and the numbers are Prometheus metrics.",
     ),
-    deferred(
+    met(
         "OPS-2",
         "Recorded asks can be replayed offline and deterministically, under another configuration "
         "too, showing what would differ. An evaluation over cases measures first and fifth hits, "

@@ -5,6 +5,7 @@ import pytest
 
 from session_runtime.trace.record import (
     AskRecord,
+    RequestRecord,
     SearchRecord,
     ToolSearchRecord,
     TurnRecord,
@@ -157,3 +158,26 @@ def test_a_call_that_stood_instead_of_a_question_is_kept_beside_the_turns() -> N
         0.25,
     )
     assert "invoked" not in record_to_json(RECORD)
+
+
+@pytest.mark.requirement("OPS-2")
+def test_of_a_request_is_kept_what_decides_about_its_tools_with_names_redacted_and_cut() -> None:
+    secret = "sk-abcdefgh12345678"
+    request = RequestRecord(
+        secret, True, Identity("bot", frozenset({"b", "a"})), ((secret, "x" * 500),), ("a.b",), "t"
+    )
+    assert record_to_json(replace(RECORD, request=request))["request"] == {
+        "model": "***",
+        "key": True,
+        "bound": {"user": "bot", "roles": ["a", "b"], "channel": None, "group": None},
+        "earlier": [["***", "x" * 200]],
+        "revoked": ["a.b"],
+        "tool": "t",
+    }
+
+
+@pytest.mark.requirement("OPS-2")
+def test_a_call_that_counted_against_the_limit_says_so() -> None:
+    calls = (record_call(RESULT, None, counted=True), record_call(RESULT, None))
+    first, second = record_to_json(replace(RECORD, prefetch=calls))["prefetch"]
+    assert (first["counted"], "counted" in second) == (True, False)

@@ -4,7 +4,7 @@ Which agents there are is decided in ``generation.agents``, what they may use in
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -14,11 +14,11 @@ from session_runtime.ask.loop import Ending, Loop
 from session_runtime.ask.scope import AskScope, LoopLimits
 from session_runtime.ask.transcript import Transcript
 from session_runtime.errors import SessionRuntimeError, ToolError
-from session_runtime.generation import Profile
+from session_runtime.generation import Generation, Profile
 from session_runtime.generation.agents import Agent
 from session_runtime.registry.invoke.consent import Consent, NotRun, Proposed
 from session_runtime.trace.record import AgentRecord
-from session_runtime.types import Message, Outcome, PendingCall, ToolCall
+from session_runtime.types import Identity, Message, Outcome, PendingCall, Principal, ToolCall
 
 _TASK: Final = ("prompt", "task")
 _MOST_TEXT: Final = 4_000
@@ -64,31 +64,16 @@ class AgentRuns:
 
     def _admitted(self, name: str) -> Agent:
         """The agent, if it may be called from here: checked at the list and again at the call."""
-        agent = self.scope.generation.agents.get(name)
-        caller = self.scope.agents[-1] if self.scope.agents else None
-        if agent is None or not self._may_call(agent, caller):
+        generation = self.scope.generation
+        agent = generation.agents.get(name)
+        if agent is None or not _may_call(generation, self.scope.agents, agent):
             raise ToolError(f"{name} may not be called from here", code="agent.refused")
         return agent
 
-    def _may_call(self, agent: Agent, caller: str | None) -> bool:
-        deepest = self.scope.generation.settings.agents.max_depth
-        running = self.scope.agents
-        is_free = agent.spec.name not in running and len(running) < deepest
-        return is_free and agent.may_be_called_by(caller)
-
     def _mask(self, agent: Agent) -> int:
-        """What the agent may use here: of other agents those that it may call."""
-        generation = self.scope.generation
-        mask = generation.policy.permitted_in(
-            agent.tools, self.scope.principal, self.scope.identity
-        )
-        within = AgentRuns(
-            replace(self.scope, agents=(*self.scope.agents, agent.spec.name)), self.profile
-        )
-        for other in generation.agents.values():
-            if not within._may_call(other, agent.spec.name):
-                mask &= ~(1 << generation.catalog.position(other.spec.name))
-        return mask
+        scope = self.scope
+        path = (*scope.agents, agent.spec.name)
+        return mask_of_agent(scope.generation, scope.principal, scope.identity, path)
 
     def _inner(self, agent: Agent, call_id: str, deadline: float | None) -> AskScope:
         scope, stated = self.scope, agent.settings
@@ -113,6 +98,24 @@ class AgentRuns:
         turns = tuple(loop.progress.turns)
         path = "/".join(inner.agents)
         self.scope.totals.agents.append(AgentRecord(path, inner.call, outcome, code, turns))
+
+
+def mask_of_agent(
+    generation: Generation, principal: Principal, identity: Identity, path: Sequence[str]
+) -> int:
+    """What the last agent on a path may use there: of other agents those that it may call."""
+    tools = generation.agents[path[-1]].tools
+    mask = generation.policy.permitted_in(tools, principal, identity)
+    for other in generation.agents.values():
+        if not _may_call(generation, path, other):
+            mask &= ~(1 << generation.catalog.position(other.spec.name))
+    return mask
+
+
+def _may_call(generation: Generation, running: Sequence[str], agent: Agent) -> bool:
+    """Whether an agent may be called where ``running`` are on the way."""
+    is_free = agent.spec.name not in running and len(running) < generation.settings.agents.max_depth
+    return is_free and agent.may_be_called_by(running[-1] if running else None)
 
 
 def _task(arguments: Mapping[str, Any]) -> str:

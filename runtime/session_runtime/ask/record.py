@@ -1,13 +1,22 @@
 """The trace record of an ask that ended (OPS-1); what is kept of a single call is decided in ``trace``."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Final
 
+from session_runtime.ask.exposure import Exposure
 from session_runtime.ask.run import AskRun
+from session_runtime.ask.sticky import called_in
 from session_runtime.search import PROMPT_RULE
-from session_runtime.trace.record import AskRecord, ToolSearchRecord
+from session_runtime.trace.record import (
+    MOST_EARLIER,
+    AskRecord,
+    RequestRecord,
+    ToolSearchRecord,
+)
 from session_runtime.types import AskResult
 
 CHARS_PER_TOKEN = 4
+NOT_REACHED: Final = "not_reached"
 
 
 def build_record(run: AskRun, result: AskResult, duration_s: float) -> AskRecord:
@@ -17,7 +26,7 @@ def build_record(run: AskRun, result: AskResult, duration_s: float) -> AskRecord
     before_s = run.prefetch_s + run.progress.confirmed_s
     before_s += invoked.called.duration_s if invoked is not None else 0.0
     elsewhere_s = before_s + sum(turn.model_s + turn.tools_s for turn in turns)
-    search = _tool_search(run)
+    search = tool_search_record(run.exposure)
     directories = search.directory_tokens * len(turns)
     return AskRecord(
         ask_id=run.ask_id,
@@ -40,18 +49,36 @@ def build_record(run: AskRun, result: AskResult, duration_s: float) -> AskRecord
         agents=tuple(run.totals.agents),
         tokens_exposed=sum(turn.exposed_tokens for turn in turns) + directories,
         invoked=invoked.record if invoked is not None else None,
+        request=_request(run),
     )
 
 
-def _tool_search(run: AskRun) -> ToolSearchRecord:
-    if run.exposure is None:
-        return ToolSearchRecord(False, "not_reached")
-    session = run.exposure.session
+def tool_search_record(exposure: Exposure | None) -> ToolSearchRecord:
+    """What tool search did for an ask; None: it ended before that was decided."""
+    if exposure is None:
+        return ToolSearchRecord(False, NOT_REACHED)
+    session = exposure.session
     if session is None:
-        return ToolSearchRecord(False, run.exposure.rule)
+        return ToolSearchRecord(False, exposure.rule)
     return ToolSearchRecord(
         True,
-        run.exposure.rule,
+        exposure.rule,
         session.total_deferred,
         (len(PROMPT_RULE) + len(session.directory)) // CHARS_PER_TOKEN,
+    )
+
+
+def _request(run: AskRun) -> RequestRecord:
+    """What a replay has to know of a request; nothing of one that is no proper request."""
+    request = run.request
+    if not run.well_formed:
+        return RequestRecord()
+    bound = request.principal.identity
+    return RequestRecord(
+        model=request.model,
+        key=bound is not None and run.generation.keys.named(request.principal.name) is not None,
+        bound=bound,
+        earlier=called_in(request.history, MOST_EARLIER),
+        revoked=run.revoked,
+        tool=None if request.call is None else request.call.tool,
     )

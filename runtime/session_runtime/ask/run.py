@@ -18,6 +18,7 @@ from session_runtime.ask.prefetch import Prefetched, run_prefetch
 from session_runtime.ask.prompt import opening_messages, prefetch_message, question_messages
 from session_runtime.ask.request import check_request
 from session_runtime.ask.scope import AskScope, LoopLimits, Totals
+from session_runtime.ask.sticky import called_in, load_again
 from session_runtime.ask.transcript import Transcript
 from session_runtime.ask.turn import load_reading
 from session_runtime.config.runtime import AskSettings
@@ -71,6 +72,8 @@ class AskRun:
         self._confirmations = confirmations
         self._answered: tuple[Answered, ...] = ()
         self.totals = Totals()
+        self.well_formed = False
+        self.revoked: tuple[str, ...] = ()
         self.invoked: Invoked | None = None
         self._direct = Progress()
         self._loop: Loop | None = None
@@ -93,6 +96,8 @@ class AskRun:
         What the request confirms is claimed last: a request that is refused uses up nothing (RTE-9).
         """
         check_request(self.request)
+        self.well_formed = True
+        self.revoked = tuple(sorted(self.generation.policy.revoked.names))
         identity = acting_for(self.request.principal, self.request.identity)
         if self.request.call is not None:
             return await self._invoke(self.request.call, identity)
@@ -229,9 +234,7 @@ class AskRun:
         session = self.exposure.session if self.exposure is not None else None
         if not turns or session is None:
             return
-        called = [message for message in self.request.history if message.tool_calls][-turns:]
-        names = dict.fromkeys(call.name for message in called for call in message.tool_calls)
-        if loaded := tuple(name for name in names if session.load(name)):
+        if loaded := load_again(session, called_in(self.request.history, turns)):
             self._emitter.send(ToolsLoaded(names=loaded))
 
     def _open_transcript(self, exposure: Exposure) -> Transcript:

@@ -361,13 +361,15 @@ def _record(
         item.arguments if scope.keep_arguments else None,
         repairs=(*written, *item.repairs),
         search=_search_record(item, result) if item.spec.origin == "virtual" else None,
+        counted=item.spec.origin != "virtual",
     )
 
 
 def _search_record(item: Ready, result: ToolResult) -> SearchRecord:
-    query = str(item.arguments["query"])
+    query, most = str(item.arguments["query"]), item.arguments.get("max_results")
+    max_results = None if most is None else int(most)
     if result.status != "ok":
-        return SearchRecord(query)
+        return SearchRecord(query, max_results=max_results)
     found = json.loads(result.content)
     return SearchRecord(
         query,
@@ -375,4 +377,5 @@ def _search_record(item: Ready, result: ToolResult) -> SearchRecord:
         tuple(found["already_loaded"]),
         tuple(found["not_found"]),
         found["truncated"],
+        max_results,
     )

@@ -25,6 +25,7 @@ COMMANDS: Final = {
     "eval": "Measure how well tool search finds the right tools.",
     "keys": "Make, list and remove the keys that let callers in.",
     "mcp": "Offer the tools to the MCP client that starts this.",
+    "replay": "Tell what a configuration would change for recorded asks.",
     "revoke": "Take tools away from a running daemon at once, and give them back.",
     "serve": "Run the daemon.",
     "status": "Show how a running daemon is.",

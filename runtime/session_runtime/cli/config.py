@@ -8,13 +8,15 @@ from typing import Any
 
 import click
 
-from session_runtime.cli import config_edit, config_live, exits
+from session_runtime.cli import config_edit, config_live, exits, replay
 from session_runtime.cli.opening import Checked, checked
 from session_runtime.cli.options import Files, file_options, json_option
 from session_runtime.cli.reading import looked_at, reader_of, source_of
-from session_runtime.cli.screen import print_json
+from session_runtime.cli.screen import one_line, print_json
 from session_runtime.config.explain import Explanation, explain, explain_section, show
 from session_runtime.errors import ConfigError
+from session_runtime.mcp.pool import Known
+from session_runtime.replay import Replayed
 from session_runtime.wire import printable, to_bytes
 
 
@@ -39,22 +41,44 @@ for each in (*config_edit.COMMANDS, *config_live.COMMANDS):
     type=click.Path(path_type=Path),
     help="With --diff, the folder of the daemon, if the file names another one.",
 )
+@click.option(
+    "--replay",
+    "traces",
+    metavar="TRACE",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Tell for how many of the asks recorded there something would change, and what. May be repeated.",
+)
+@replay.lists_option
 @file_options
 @json_option
-def check_config(diff: bool, state_dir: Path | None, files: Files, as_json: bool) -> int:
+def check_config(
+    diff: bool,
+    state_dir: Path | None,
+    traces: Sequence[Path],
+    lists: Known,
+    files: Files,
+    as_json: bool,
+) -> int:
     """Prepare everything the configuration asks for, as a start from this shell; tell what is wrong."""
+    if diff and traces:
+        raise click.UsageError(
+            "--diff asks the daemon, and --replay asks nobody: give one of them."
+        )
     if diff:
         return config_live.would_change(files, state_dir, as_json)
     reader = reader_of(files)
     try:
-        found = _described(asyncio.run(checked(reader(absent="fault here"))))
+        prepared = asyncio.run(checked(reader(absent="fault here"), lists))
+        found = _described(prepared)
     except ConfigError as error:
         if not as_json:
             raise
         print_json({"ok": False, "problems": [asdict(problem) for problem in error.problems]})
         return exits.CONFIG
+    told = replay.replayed(prepared.generation, traces, _not_shown) if traces else None
     if as_json:
-        print_json(found)
+        print_json(found if told is None else {**found, "replay": told.to_json()})
         return exits.OK
     unusable = [f"{tool['place']}: {tool['reason']}" for tool in found["quarantined"]]
     for warning in (*found["warnings"], *unusable):
@@ -64,7 +88,13 @@ def check_config(diff: bool, state_dir: Path | None, files: Files, as_json: bool
         click.echo(f"note: servers are not contacted by this check: {names}", err=True)
     read = printable(source_of(reader))
     click.echo(f"ok: {found['tools']} tools, digest {found['digest']} ({read})")
+    for line in () if told is None else replay.summary_lines(told):
+        click.echo(one_line(line))
     return exits.OK
+
+
+def _not_shown(replayed: Replayed) -> None:
+    """Each ask for itself is told by the command ``replay``."""
 
 
 _of_daemon = click.option(

@@ -12,6 +12,7 @@ from session_runtime.config.runtime import LogSettings
 from session_runtime.config.snapshot import ConfigSnapshot
 from session_runtime.generation import Generation, GenerationBuilder
 from session_runtime.local.code import code_faults
+from session_runtime.mcp.pool import NOTHING_LISTED, Known
 from session_runtime.registry.registry import Registry
 
 _QUIET = LogSettings(level="warning")
@@ -37,13 +38,13 @@ class Checked:
     unimportable: tuple[str, ...]
 
 
-async def checked(snapshot: ConfigSnapshot) -> Checked:
+async def checked(snapshot: ConfigSnapshot, lists: Known = NOTHING_LISTED) -> Checked:
     """Prepare all that a configuration asks for, and let it go again; raises ConfigError.
 
-    No server of tools is started or connected to.
+    No server of tools is started or connected to; ``lists`` stand in for what servers would list.
     """
     set_up_logging(_QUIET)
-    builder = GenerationBuilder(Registry(), bundled_handlers())
+    builder = GenerationBuilder(Registry(), bundled_handlers(), lists=lists)
     prepared = await builder.prepare(snapshot, purpose="trial")
     try:
         return Checked(prepared.generation, tuple(_unimportable(prepared.generation)))

@@ -5,6 +5,7 @@ What counts as a breaking change is decided in ``registry/snapshot``.
 
 import asyncio
 import json
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Final
@@ -15,6 +16,8 @@ from session_runtime.cli.opening import opened
 from session_runtime.cli.options import Files, file_options, json_option
 from session_runtime.cli.screen import one_line, print_json, print_text
 from session_runtime.errors import RequestError, TransientError
+from session_runtime.generation import Generation
+from session_runtime.mcp.kept_lists import lists_to_json
 from session_runtime.registry.snapshot import ToolChange, compare, read_snapshot, snapshot
 from session_runtime.types import JsonObject
 from session_runtime.wire import strict_json
@@ -34,11 +37,14 @@ Exit codes:
 
 
 @click.command("snapshot")
+@click.option(
+    "--servers", is_flag=True, help="Write what each server lists instead, for replay --tools."
+)
 @file_options
 @json_option
-def snapshot_command(files: Files, as_json: bool) -> None:
+def snapshot_command(servers: bool, files: Files, as_json: bool) -> None:
     """Write all tools as JSON, the same for the same tools: keep it beside the configuration."""
-    found = asyncio.run(_now(files))
+    found = asyncio.run(_now(files, _lists if servers else _tools))
     if as_json:
         print_json(found)
         return
@@ -53,7 +59,7 @@ def snapshot_command(files: Files, as_json: bool) -> None:
 def diff_command(old: Path, new: Path | None, files: Files, as_json: bool) -> int:
     """Compare the snapshots OLD and NEW, or OLD and the tools that there are now."""
     before = _read(old)
-    after = asyncio.run(_now(files)) if new is None else _read(new)
+    after = asyncio.run(_now(files, _tools)) if new is None else _read(new)
     changes = compare(before, after)
     code = _code(changes)
     if as_json:
@@ -84,7 +90,7 @@ def _read(path: Path) -> JsonObject:
         raise RequestError(f"{path}: {error}") from error
 
 
-async def _now(files: Files) -> JsonObject:
+async def _now(files: Files, of: Callable[[Generation], JsonObject]) -> JsonObject:
     """The tools of the configuration; raises TransientError if a server of them is not there."""
     async with opened(files) as runtime:
         missing = runtime.generation.servers.missing
@@ -93,4 +99,12 @@ async def _now(files: Files) -> JsonObject:
                 f"the tools of {', '.join(missing)} are not known, as the server is not there now",
                 code="mcp.down",
             )
-        return snapshot(runtime.generation.catalog.specs)
+        return of(runtime.generation)
+
+
+def _tools(generation: Generation) -> JsonObject:
+    return snapshot(generation.catalog.specs)
+
+
+def _lists(generation: Generation) -> JsonObject:
+    return lists_to_json(generation.servers)

@@ -30,7 +30,7 @@ from session_runtime.generation.warnings import taken_for_the_loader
 from session_runtime.local.scan import Scan, scan, set_aside
 from session_runtime.local.source import LocalSource
 from session_runtime.local.tool import SOURCE_ID
-from session_runtime.mcp.pool import Held, ServerPool
+from session_runtime.mcp.pool import NOTHING_LISTED, Held, Known, ServerPool
 from session_runtime.mcp.servers import Servers, lists_of, open_servers
 from session_runtime.mcp.session import OpenLink
 from session_runtime.models.base import Model
@@ -75,7 +75,8 @@ class GenerationBuilder:
 
     What ``revocations`` take away is taken from all of them, at once (REL-9). ``open_link`` stands in for
     connections to servers. Calls are told to ``audit`` (RTE-13);
-    ``approvals`` knows in which form tools of servers may be used (RTE-4).
+    ``approvals`` knows in which form tools of servers may be used (RTE-4). ``lists`` are those of servers
+    that are not asked, as in a trial.
     """
 
     def __init__(
@@ -86,6 +87,7 @@ class GenerationBuilder:
         open_link: OpenLink | None = None,
         audit: AuditLog | None = None,
         approvals: Approvals | None = None,
+        lists: Known = NOTHING_LISTED,
     ) -> None:
         self._registry = registry
         self._bundled = bundled
@@ -97,6 +99,7 @@ class GenerationBuilder:
         self._servers = ServerPool(open_link)
         self._audit = audit
         self._approvals = approvals or Approvals()
+        self._lists = lists
         self._leaving: set[asyncio.Task[None]] = set()
         self._in_force: PreparedGeneration | None = None
         self._deriving = asyncio.Lock()
@@ -176,7 +179,7 @@ class GenerationBuilder:
         await _settled(held, settings.mcp.wait_s, hurry)
         if settings.mcp.servers:
             await self._approvals.look()
-        servers = await _servers(snapshot, held, running, usable, self._approvals)
+        servers = await _servers(snapshot, held, self._lists, running, usable, self._approvals)
         catalog = await _catalog(usable, source, servers, running)
         agents = agents_of(usable.tools, catalog)
         derived = await self._derive(snapshot, catalog, before)
@@ -320,6 +323,7 @@ async def _settled(held: Held, wait_s: float, hurry: asyncio.Event) -> None:
 async def _servers(
     snapshot: ConfigSnapshot,
     held: Held,
+    lists: Known,
     running: Generation | None,
     found: Scan,
     approvals: Approvals,
@@ -328,7 +332,7 @@ async def _servers(
     own = (*(tool.spec.name for tool in found.tools), *(bad.name for bad in found.quarantined))
     taken = dict.fromkeys(own, SOURCE_ID)
     before = running.servers if running else Servers()
-    now = lists_of(held.sessions)
+    now = {**lists, **lists_of(held.sessions)}
     work = partial(open_servers, snapshot.settings.mcp, held, now, before, taken, approvals)
     return await in_thread("name the tools of servers", work)
 

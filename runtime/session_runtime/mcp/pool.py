@@ -13,6 +13,7 @@ import secrets
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from session_runtime.config.keys import dotted
@@ -30,6 +31,8 @@ _log: Final = logging.getLogger(__name__)
 
 Known = Mapping[tuple[str, str], Listing]
 """Lists by server and credential."""
+
+NOTHING_LISTED: Final[Known] = MappingProxyType({})
 
 
 @dataclass(slots=True)

@@ -2,7 +2,7 @@
 
 import hashlib
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Final
 
 from session_runtime.trace.redact import redact, redact_text
 from session_runtime.types import (
@@ -15,6 +15,9 @@ from session_runtime.types import (
     Usage,
 )
 from session_runtime.wire import error_to_json, usage_to_json
+
+MOST_EARLIER: Final = 16
+MAX_NAME_CHARS: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,7 @@ class SearchRecord:
     already_loaded: tuple[str, ...] = ()
     not_found: tuple[str, ...] = ()
     truncated: bool = False
+    max_results: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,7 @@ class CallRecord:
     ``arguments`` are redacted (None: not usable as JSON, or not to be kept), ``result_digest`` is a
     short hash of the result text that the model was given, ``result_chars`` its length, and
     ``whole_chars`` that of the whole result if it was given shortened; ``latency_s`` in seconds.
+    ``counted`` says that the call counted against the limit of calls, as it was about to run (ASK-8).
     """
 
     call_id: str
@@ -63,6 +68,7 @@ class CallRecord:
     repairs: tuple[str, ...] = ()
     search: SearchRecord | None = None
     whole_chars: int | None = None
+    counted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +104,25 @@ class AgentRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class RequestRecord:
+    """What of a request decides about its tools, so that the ask can be replayed (OPS-2); no text of it.
+
+    ``model`` is the profile that it named, None for the default one. ``key`` says that the principal has a
+    key in the configuration; ``bound`` is what the principal is by itself, None if nothing bounds it.
+    ``earlier`` are the tools that the last ``MOST_EARLIER`` turns of the history called, a tuple for each,
+    ``revoked`` those that were taken away when the ask began (REL-9), ``tool`` the one that was to be called
+    instead of a question.
+    """
+
+    model: str | None = None
+    key: bool = False
+    bound: Identity | None = None
+    earlier: tuple[tuple[str, ...], ...] = ()
+    revoked: tuple[str, ...] = ()
+    tool: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class AskRecord:
     """One ask from start to end; ``principal`` is who asked, ``identity`` what the request stated.
 
@@ -105,7 +130,7 @@ class AskRecord:
     in the model nor in tools. ``tokens_full_list`` estimates what the tool schemas of all turns had
     cost without tool search, ``tokens_exposed`` what they did cost, directory included. ``confirmed`` are
     the calls that a person had agreed to or declined, which the ask began with; ``invoked`` is the one call
-    that stood instead of a question.
+    that stood instead of a question. ``request`` is None in traces of earlier versions.
     """
 
     ask_id: str
@@ -128,6 +153,7 @@ class AskRecord:
     tokens_exposed: int
     agents: tuple[AgentRecord, ...] = ()
     invoked: CallRecord | None = None
+    request: RequestRecord | None = None
 
     @property
     def tokens_saved(self) -> int:
@@ -141,6 +167,7 @@ def record_call(
     *,
     repairs: tuple[str, ...] = (),
     search: SearchRecord | None = None,
+    counted: bool = False,
 ) -> CallRecord:
     """Keep of a call what may be kept: redacted arguments, the result's digest and size."""
     return CallRecord(
@@ -156,12 +183,14 @@ def record_call(
         repairs=repairs,
         search=search,
         whole_chars=result.whole_chars,
+        counted=counted,
     )
 
 
 def record_to_json(record: AskRecord) -> dict[str, Any]:
     """One line of the trace as plain data; all that models, tools and errors say is redacted."""
     invoked = {} if record.invoked is None else {"invoked": _call_to_json(record.invoked)}
+    request = {} if record.request is None else {"request": _request_to_json(record.request)}
     return {
         "ask_id": record.ask_id,
         "started_at": record.started_at,
@@ -184,7 +213,24 @@ def record_to_json(record: AskRecord) -> dict[str, Any]:
         "tokens_exposed": record.tokens_exposed,
         "tokens_saved": record.tokens_saved,
         **invoked,
+        **request,
     }
+
+
+def _request_to_json(request: RequestRecord) -> dict[str, Any]:
+    """Names that callers gave are redacted, as models and clients may have put anything there."""
+    return {
+        "model": _short(request.model),
+        "key": request.key,
+        "bound": None if request.bound is None else _identity_to_json(request.bound),
+        "earlier": [[_short(name) for name in turn] for turn in request.earlier],
+        "revoked": list(request.revoked),
+        "tool": _short(request.tool),
+    }
+
+
+def _short(name: str | None) -> str | None:
+    return None if name is None else redact_text(name[:MAX_NAME_CHARS])
 
 
 def _agent_to_json(record: AgentRecord) -> dict[str, Any]:
@@ -228,6 +274,8 @@ def _call_to_json(call: CallRecord) -> dict[str, Any]:
         data["repairs"] = list(call.repairs)
     if call.whole_chars is not None:
         data["whole_chars"] = call.whole_chars
+    if call.counted:
+        data["counted"] = True
     if call.search is not None:
         data["search"] = redact(asdict(call.search))
     return data

@@ -1,0 +1,343 @@
+"""Replays one recorded ask: what its model decided is the script, all else is decided anew (OPS-2).
+
+Nothing runs: no tool, no model, no server. How calls fare is decided in ``calls``.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from session_runtime.ask.exposure import Exposure, Turn
+from session_runtime.ask.loop import Ending
+from session_runtime.ask.record import NOT_REACHED, tool_search_record
+from session_runtime.errors import PermanentError, RequestError
+from session_runtime.generation import Generation
+from session_runtime.registry.names import RESULTS_READ
+from session_runtime.replay.agents import Agents
+from session_runtime.replay.caller import REFUSED_AT_THE_DOOR, Caller, caller_of, profile_of
+from session_runtime.replay.calls import Calls
+from session_runtime.replay.difference import Findings, Replayed
+from session_runtime.replay.direct import replay_direct
+from session_runtime.replay.opening import Opening, open_ask
+from session_runtime.replay.tools import Blindness
+from session_runtime.trace.record import AskRecord, CallRecord, TurnRecord
+from session_runtime.types import ErrorInfo
+
+GRACE_S: Final = 5.0
+"""How much longer than its time limit an ask may take to come to its end."""
+
+_FROM_OUTSIDE: Final = frozenset({"failed", "cancelled"})
+_WIRE_CODES: Final = frozenset({"model.too_many_tools", "internal.exposure"})
+
+
+def replay(generation: Generation, record: AskRecord) -> Replayed:
+    """Tell what would differ if the ask came now; the same for the same record and configuration."""
+    findings = Findings()
+    if record.request is None:
+        findings.unknown("recorded by an earlier version: parts of the request are not known")
+    _replay(generation, record, findings)
+    return findings.of(record.ask_id, record.started_at)
+
+
+def _replay(generation: Generation, record: AskRecord, findings: Findings) -> None:
+    code = record.error.code if record.error is not None else ""
+    was_refused = code in REFUSED_AT_THE_DOOR and not record.turns
+    try:
+        caller = caller_of(generation, record)
+        profile = None if _is_direct(record) else profile_of(generation, record)
+    except RequestError as error:
+        if not was_refused or error.code != code:
+            what = f"the request is refused: {error.code}: {error}"
+            groups = (f"the request is refused: {error.code}",)
+            findings.differ("request", 0, what, code or record.outcome, error.code, groups)
+        return
+    if was_refused:
+        findings.differ(
+            "request", 0, f"the request is let in; it was refused: {code}", code, "let in"
+        )
+        findings.unknown("how an ask goes that was refused when it was recorded")
+    elif profile is None:
+        replay_direct(generation, record, caller, findings)
+    elif record.tool_search.rule == NOT_REACHED:
+        findings.unknown("the ask ended before its tools were chosen")
+    else:
+        if profile.name != record.model:
+            what = f"model profile {record.model} -> {profile.name}"
+            findings.differ("profile", 0, what, record.model, profile.name)
+        opening = open_ask(generation, record, caller, profile, findings)
+        _Play(generation, record, caller, opening, findings).run()
+
+
+def _is_direct(record: AskRecord) -> bool:
+    return record.invoked is not None or (
+        record.request is not None and record.request.tool is not None
+    )
+
+
+@dataclass(slots=True)
+class _Progress:
+    """How far a replay has come: turns, nudges, tokens spent and tokens of tools, then and now."""
+
+    turns: int = 0
+    nudges: int = 0
+    tokens: int = 0
+    exposed_before: int = 0
+    exposed_after: int = 0
+
+
+class _Play:
+    """The turns of one ask."""
+
+    def __init__(
+        self,
+        generation: Generation,
+        record: AskRecord,
+        caller: Caller,
+        opening: Opening,
+        findings: Findings,
+    ) -> None:
+        self._generation = generation
+        self._ask = generation.settings.ask
+        self._record = record
+        self._findings = findings
+        self._exposure: Exposure = opening.exposure
+        self._reasons = opening.reasons
+        self._blind = Blindness(generation)
+        self._profile = record.model
+        self._agents = Agents(generation, record.agents, opening.reasons, findings)
+        self._told: set[tuple[str, bool]] = set()
+        self._at = _Progress()
+        confirmed = frozenset(call.name for call in record.confirmed)
+        self._calls = Calls(generation, opening.exposure, opening.reasons, findings, confirmed)
+        self._directories = (
+            record.tool_search.directory_tokens,
+            tool_search_record(opening.exposure).directory_tokens,
+        )
+
+    def run(self) -> None:
+        """Play all turns, and compare how it ends."""
+        self._read_results(1)
+        pending = self._calls.confirm(self._record.confirmed)
+        ending = Ending("needs_confirmation") if pending else self._turns()
+        self._compare_tokens()
+        self._compare_ending(ending)
+
+    def _turns(self) -> Ending | None:
+        for number, turn in enumerate(self._record.turns, 1):
+            if number > self._ask.max_steps:
+                return _limit("limit.steps")
+            try:
+                now = self._exposure.next_turn()
+            except PermanentError as error:
+                return Ending("failed", error=ErrorInfo(error.code, str(error)))
+            self._at.turns = number
+            self._compare_exposed(number, turn, now)
+            self._spend(turn, now)
+            self._hand_over(number, turn)
+            ending = self._after(number, turn, now)
+            if ending is not None:
+                return ending
+            self._read_results(number + 1)
+        return self._beyond()
+
+    def _after(self, number: int, turn: TurnRecord, now: Turn) -> Ending | None:
+        if not turn.calls:
+            return self._after_prose(number)
+        fates = self._calls.turn(number, turn.calls, now)
+        self._count_agents(number, fates.ran)
+        if fates.ended:
+            return Ending("ended")
+        if fates.pending:
+            return Ending("needs_confirmation")
+        if fates.all_refused and self._calls.guard.exhausted:
+            return _limit("limit.calls")
+        return self._out_of_tokens()
+
+    def _after_prose(self, number: int) -> Ending | None:
+        if self._from_outside and number == len(self._record.turns):
+            return None  # there was no reply
+        if self._ask.require_end and self._at.nudges < self._ask.missing_tool_call_retries:
+            self._at.nudges += 1
+            return self._out_of_tokens()
+        return Ending("answered")
+
+    def _out_of_tokens(self) -> Ending | None:
+        most = self._ask.max_total_tokens
+        return _limit("limit.tokens") if most and self._at.tokens >= most else None
+
+    def _beyond(self) -> Ending | None:
+        """How it ends after the last recorded turn; None: as nobody can know, or as it did."""
+        if len(self._record.turns) >= self._ask.max_steps and not self._broke_off:
+            return _limit("limit.steps")
+        if _code(self._record.error) in _WIRE_CODES:
+            try:
+                self._exposure.next_turn()
+            except PermanentError as error:
+                return Ending("failed", error=ErrorInfo(error.code, str(error)))
+        return None
+
+    @property
+    def _from_outside(self) -> bool:
+        """Whether something ended the ask that no configuration of tools decides about."""
+        record = self._record
+        return record.outcome in _FROM_OUTSIDE or _code(record.error) == "limit.deadline"
+
+    @property
+    def _broke_off(self) -> bool:
+        """Whether the last recorded turn did not come to its end."""
+        turns = self._record.turns
+        return self._from_outside and bool(turns) and not turns[-1].calls
+
+    def _spend(self, turn: TurnRecord, now: Turn) -> None:
+        """Count tokens: as recorded, and what is sent otherwise, as an estimate."""
+        before, after = (
+            turn.exposed_tokens + self._directories[0],
+            now.tokens + self._directories[1],
+        )
+        if self._blind.servers:
+            after = before
+        at = self._at
+        at.exposed_before += before
+        at.exposed_after += after
+        at.tokens += turn.usage.total_tokens + after - before
+
+    def _count_agents(self, number: int, calls: Sequence[CallRecord]) -> None:
+        """Calls and tokens of the sub-agents that this turn called count for the ask (ASK-11)."""
+        for call in calls:
+            for agent in self._agents.called_by(call):
+                self._agents.compare(number, agent, self._exposure)
+                self._at.tokens += sum(each.usage.total_tokens for each in agent.turns)
+                inner = (each for done in agent.turns for each in done.calls)
+                for _ in range(sum(each.counted for each in inner)):
+                    self._calls.guard.count()
+
+    def _hand_over(self, number: int, turn: TurnRecord) -> None:
+        """Let another profile take over where one did."""
+        if not turn.model or turn.model == self._profile:
+            return
+        failed, self._profile = self._profile, turn.model
+        if self._exposure.profile.name != failed:
+            return
+        for profile in self._generation.fallbacks(self._exposure.profile):
+            if profile.name == turn.model:
+                self._exposure.hand_over(profile)
+                return
+        what = f"when model profile {failed} fails, {turn.model} does not take over any more"
+        self._findings.differ("profile", number, what, turn.model, None)
+
+    def _read_results(self, coming: int) -> None:
+        """Load results.read before a turn where a long result made it callable (ASK-8b)."""
+        if self._wants_reading(coming) and self._exposure.reads_results:
+            self._exposure.load_results_read()
+
+    def _wants_reading(self, coming: int) -> bool:
+        turns = self._record.turns
+        if not self._record.tool_search.active:
+            earlier = [call for turn in turns[: coming - 1] for call in turn.calls]
+            made = (*self._record.prefetch, *self._record.confirmed, *earlier)
+            return any(call.whole_chars is not None for call in made)
+        if coming > len(turns) or RESULTS_READ not in turns[coming - 1].exposed:
+            return False
+        found = {
+            name
+            for turn in turns[: coming - 1]
+            for call in turn.calls
+            if call.search is not None
+            for name in call.search.loaded
+        }
+        return RESULTS_READ not in found
+
+    def _compare_exposed(self, number: int, turn: TurnRecord, now: Turn) -> None:
+        before = tuple(name for name in turn.exposed if not self._blind.hides(name))
+        if before != turn.exposed:
+            self._findings.unknown(self._blind.reason)
+        after = tuple(now.by_name)
+        if before == after:
+            return
+        if self._record.tool_search.active != (self._exposure.session is not None):
+            self._compare_lists(number, before, after)
+            return
+        self._compare_names(number, before, after)
+
+    def _compare_lists(self, number: int, before: Sequence[str], after: Sequence[str]) -> None:
+        """With tool search in one of them only, naming all tools would tell nothing."""
+        if ("", True) not in self._told:
+            self._told.add(("", True))
+            what = f"{len(before)} -> {len(after)} tools exposed"
+            groups = ("another number of tools exposed",)
+            self._findings.differ("exposed", number, what, list(before), list(after), groups)
+
+    def _compare_names(self, number: int, before: Sequence[str], after: Sequence[str]) -> None:
+        was, now = set(before), set(after)
+        for name in sorted(was ^ now):
+            there = name in now
+            if name in self._calls.moved or (name, there) in self._told:
+                continue
+            self._told.add((name, there))
+            if there:
+                what = f"{name} exposed now ({self._reasons.present(self._exposure, name)})"
+            else:
+                what = f"{name} no longer exposed ({self._reasons.absent(self._exposure, name)})"
+            self._findings.differ("exposed", number, what, name in was, there)
+        if was == now and ("", False) not in self._told:
+            self._told.add(("", False))
+            what = "the same tools in another order"
+            self._findings.differ("exposed", number, what, list(before), list(after))
+
+    def _compare_tokens(self) -> None:
+        at, record = self._at, self._record
+        if not at.turns or self._blind.servers:
+            return
+        whole = record.tokens_full_list // len(record.turns)
+        before = {"exposed": at.exposed_before, "full_list": whole * at.turns}
+        after = {
+            "exposed": at.exposed_after,
+            "full_list": self._exposure.full_list_tokens * at.turns,
+        }
+        if before != after:
+            what = (
+                f"tokens of tools {before['exposed']} -> {after['exposed']}"
+                f" (all at once: {before['full_list']} -> {after['full_list']})"
+            )
+            groups = ("another number of tokens of tools",)
+            self._findings.differ("tokens", 0, what, before, after, groups)
+
+    def _compare_ending(self, ending: Ending | None) -> None:
+        record, at = self._record, self._at
+        was = _told(record.outcome, record.error)
+        if self._out_of_time():
+            what = f"ends as {was} after {record.duration_s:.1f} s -> limit.deadline"
+            groups = (f"ends as {was} -> limit.deadline",)
+            self._findings.differ("ending", at.turns, what, was, "limit.deadline", groups)
+            return
+        if ending is None and (self._from_outside and _code(record.error) not in _WIRE_CODES):
+            return
+        now = "open" if ending is None else _told(ending.outcome, ending.error)
+        turns = len(record.turns)
+        if now == was and at.turns == turns:
+            return
+        if ending is None:
+            what = f"ends as {was} after {turns} turns -> goes on, nobody knows how"
+            self._findings.unknown("how an ask goes on after its last recorded turn")
+        else:
+            what = f"ends as {was} after {turns} turns -> {now} after {at.turns}"
+        groups = (f"ends as {was} -> {now}" if now != was else f"ends as {was} in another turn",)
+        before, after = {"as": was, "turns": turns}, {"as": now, "turns": at.turns}
+        self._findings.differ("ending", at.turns, what, before, after, groups)
+
+    def _out_of_time(self) -> bool:
+        if self._from_outside:
+            return False
+        return self._record.duration_s - GRACE_S > self._generation.settings.runtime.ask_timeout_s
+
+
+def _limit(code: str) -> Ending:
+    return Ending("limit", error=ErrorInfo(code, ""))
+
+
+def _code(error: ErrorInfo | None) -> str:
+    return "" if error is None else error.code
+
+
+def _told(outcome: str, error: ErrorInfo | None) -> str:
+    return _code(error) or outcome
