@@ -71,6 +71,7 @@ class AskRun:
         self._confirmations = confirmations
         self._answered: tuple[Answered, ...] = ()
         self.totals = Totals()
+        self._begun = asyncio.get_running_loop().time()
         self.invoked: Invoked | None = None
         self._direct = Progress()
         self._loop: Loop | None = None
@@ -198,6 +199,7 @@ class AskRun:
             conversation=self.request.conversation,
             metadata=self.request.metadata,
             totals=self.totals,
+            begun=self._begun,
         )
         return with_agents(scope, self._profile_in_use)
 

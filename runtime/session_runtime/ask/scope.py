@@ -75,7 +75,7 @@ class AskScope:
 
     ``identity`` is whom the ask is for, ``principal`` who asked, ``consent`` what a person agreed to.
     A sub-agent has a scope of its own: ``agents`` are the names on the way to it, ``call`` the id of the call
-    that it answers (ASK-11). ``totals`` are those of the whole ask.
+    that it answers (ASK-11). ``totals`` are those of the whole ask, which began at ``begun``.
     """
 
     ask_id: str
@@ -98,6 +98,7 @@ class AskScope:
     totals: Totals = field(default_factory=Totals)
     agents: tuple[str, ...] = ()
     call: str = ""
+    begun: float = 0.0
 
     def context(self, call_id: str, deadline: float | None = None) -> HandlerContext:
         """What the handler of one call gets to know."""

@@ -29,6 +29,7 @@ COMMANDS: Final = {
     "serve": "Run the daemon.",
     "status": "Show how a running daemon is.",
     "tools": "List, show and search the tools; write a new one.",
+    "trace": "Show what became of asks that ended.",
 }
 
 

@@ -71,7 +71,7 @@ class TurnRecord:
 
     ``exposed`` are the tools sent, ``exposed_tokens`` estimates their schemas; ``attempts`` counts
     model calls, ``model`` is the profile that was asked last; ``model_s``, waiting included, and
-    ``tools_s`` are seconds.
+    ``tools_s`` are seconds, ``at_s`` those from the start of the ask to that of the turn.
     """
 
     step: int
@@ -84,6 +84,7 @@ class TurnRecord:
     usage: Usage
     finish_reason: str | None
     calls: tuple[CallRecord, ...] = ()
+    at_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +205,7 @@ def _turn_to_json(turn: TurnRecord) -> dict[str, Any]:
         "exposed": list(turn.exposed),
         "exposed_tokens": turn.exposed_tokens,
         "attempts": turn.attempts,
+        "at_s": _seconds(turn.at_s),
         "model_s": _seconds(turn.model_s),
         "tools_s": _seconds(turn.tools_s),
         "usage": usage_to_json(turn.usage),
