@@ -10,6 +10,7 @@ import pytest
 from session_runtime.cli import exits, trace
 from session_runtime.cli.trace_story import MAX_CHARS, MAX_LINES, story, summary
 from session_runtime.trace.record import record_call, record_to_json
+from session_runtime.trace.traceparent import AskTrace
 from session_runtime.types import Identity, Principal, ToolResult
 from tests.cli.conftest import Run, start
 from tests.trace.traced import NESTED, RECORD, TURN, line, named, write
@@ -70,6 +71,8 @@ def test_prefetched_and_direct_calls_are_told_before_the_turns() -> None:
         "    with {}",
         "called instead of a question",
     ]
+    trace = AskTrace("a" * 32, None, True, True)
+    assert f"part of      trace {'a' * 32}, sent as spans" in [*story(replace(RECORD, trace=trace))]
     assert "tool search  not used (off)" in [
         *story(replace(RECORD, tool_search=replace(RECORD.tool_search, active=False, rule="off")))
     ]

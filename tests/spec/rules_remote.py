@@ -309,7 +309,7 @@ INSIGHT: tuple[Requirement, ...] = (
         "calls (redacted), results as digest and size, latency, tokens including cached ones, and "
         "the tokens that tool search saved.",
     ),
-    deferred(
+    met(
         "OPS-1b",
         "Where configured, traces are also OpenTelemetry spans with the conventional names for "
         "generative models, and the numbers are Prometheus metrics.",

@@ -40,6 +40,7 @@ def build_record(run: AskRun, result: AskResult, duration_s: float) -> AskRecord
         agents=tuple(run.totals.agents),
         tokens_exposed=sum(turn.exposed_tokens for turn in turns) + directories,
         invoked=invoked.record if invoked is not None else None,
+        trace=run.trace,
     )
 
 

@@ -32,6 +32,7 @@ from session_runtime.registry.policy import acting_for
 from session_runtime.spelling import hint
 from session_runtime.toolbox.owner import Owner
 from session_runtime.trace.record import TurnRecord
+from session_runtime.trace.traceparent import trace_of
 from session_runtime.types import (
     AskRequest,
     AskResult,
@@ -71,6 +72,8 @@ class AskRun:
         self._confirmations = confirmations
         self._answered: tuple[Answered, ...] = ()
         self.totals = Totals()
+        otel = generation.settings.otel
+        self.trace = trace_of(ask_id, request.trace, otel.sample if otel.enabled else None)
         self._begun = asyncio.get_running_loop().time()
         self.invoked: Invoked | None = None
         self._direct = Progress()
@@ -200,6 +203,7 @@ class AskRun:
             metadata=self.request.metadata,
             totals=self.totals,
             begun=self._begun,
+            trace=self.trace,
         )
         return with_agents(scope, self._profile_in_use)
 

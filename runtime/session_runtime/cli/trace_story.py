@@ -50,6 +50,9 @@ def _opening(record: AskRecord) -> Iterator[str]:
     yield f"{record.ask_id}  {record.outcome} after {record.duration_s:.3f} s  ({_moment(record)})"
     yield f"asked by     {_who(record)}"
     yield f"ran on       generation {record.generation} ({record.config_digest}), model {record.model or '-'}"
+    if record.trace is not None:
+        sent = "sent as spans" if record.trace.exported else "no spans sent"
+        yield f"part of      trace {record.trace.trace_id}, {sent}"
     search = record.tool_search
     yield (
         f"tool search  {search.rule}: {search.deferred} tools withheld, their names cost"

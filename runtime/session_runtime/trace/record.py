@@ -1,10 +1,12 @@
 """What is kept of an ask after it ended (OPS-1); what is secret in it is decided in ``redact``."""
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from session_runtime.trace.redact import redact, redact_text
+from session_runtime.trace.traceparent import AskTrace
 from session_runtime.types import (
     ErrorInfo,
     Identity,
@@ -106,7 +108,7 @@ class AskRecord:
     in the model nor in tools. ``tokens_full_list`` estimates what the tool schemas of all turns had
     cost without tool search, ``tokens_exposed`` what they did cost, directory included. ``confirmed`` are
     the calls that a person had agreed to or declined, which the ask began with; ``invoked`` is the one call
-    that stood instead of a question.
+    that stood instead of a question, ``trace`` the trace over several programs that the ask is part of.
     """
 
     ask_id: str
@@ -129,11 +131,28 @@ class AskRecord:
     tokens_exposed: int
     agents: tuple[AgentRecord, ...] = ()
     invoked: CallRecord | None = None
+    trace: AskTrace | None = None
 
     @property
     def tokens_saved(self) -> int:
         """Input tokens that tool search saved in this ask; negative if it cost more."""
         return self.tokens_full_list - self.tokens_exposed
+
+    @property
+    def all_turns(self) -> Iterator[TurnRecord]:
+        """Those of the ask, then those of its sub-agents."""
+        yield from self.turns
+        for agent in self.agents:
+            yield from agent.turns
+
+    @property
+    def all_calls(self) -> Iterator[CallRecord]:
+        """Every tool call of the ask and its sub-agents, also those before the first turn."""
+        yield from (*self.prefetch, *self.confirmed)
+        if self.invoked is not None:
+            yield self.invoked
+        for turn in self.all_turns:
+            yield from turn.calls
 
 
 def record_call(
@@ -185,6 +204,7 @@ def record_to_json(record: AskRecord) -> dict[str, Any]:
         "tokens_exposed": record.tokens_exposed,
         "tokens_saved": record.tokens_saved,
         **invoked,
+        **({} if record.trace is None else {"trace": asdict(record.trace)}),
     }
 
 
