@@ -15,7 +15,7 @@ from session_runtime.types import Identity, Principal, ToolResult
 from tests.cli.conftest import Run, start
 from tests.trace.traced import NESTED, RECORD, TURN, line, named, write
 
-pytestmark = pytest.mark.requirement("OPS-1a")
+pytestmark = [pytest.mark.requirement("OPS-1a"), pytest.mark.requirement("NET-7d")]
 
 FILE = ".session-runtime/trace.jsonl"
 

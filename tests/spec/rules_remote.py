@@ -255,10 +255,17 @@ DOORS: tuple[Requirement, ...] = (
         "offline, stale or reject an edit, with an exit code where asked to. What is read is shown, and "
         "believed in nothing else.",
     ),
+    met(
+        "NET-7d",
+        "`trace` tells the story of one ask and shows the last ones, also as they end, from the files alone. "
+        "`doctor` looks at configuration, keys, tools, clock, watching, port, state directory, disk, limits, "
+        "extras, models and, where asked to, servers, says of each how it is and what to do, whether a "
+        "daemon runs or not, and changes nothing.",
+    ),
     deferred(
         "NET-7b",
-        "There are also commands for asks, keys, revocation, status, MCP, traces, audit, replay, "
-        "evaluation and diagnosis, of the same kind.",
+        "There are also commands for asks, keys, revocation, status, MCP, audit, replay and evaluation, of "
+        "the same kind.",
     ),
 )
 
