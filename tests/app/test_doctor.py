@@ -111,7 +111,7 @@ async def test_servers_are_started_only_where_the_operator_wants_that(tmp_path: 
     assert not (tmp_path / "started").exists()
     [(verdict, told)] = of(await findings(tmp_path, text, connect=True), "server a")
     assert verdict == "fail"
-    assert told.startswith("it is down: ")
+    assert told.startswith("it cannot be called: ")
     assert (tmp_path / "started").exists()
 
 

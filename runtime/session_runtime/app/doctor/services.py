@@ -89,10 +89,13 @@ async def _asked(profile: Profile) -> Finding:
 
 
 def _server(name: str, session: dict[str, object]) -> Finding:
-    check, state = f"server {name}", session["state"]
-    if state == "ready":
+    check = f"server {name}"
+    if session["state"] == "ready":
         return Finding(check, "ok", f"it lists {session.get('tools')} tools")
     why = redact_text(str(session.get("error") or session.get("trouble") or "it did not say why"))
     return Finding(
-        check, "fail", f"it is {state}: {why}", f"session-runtime tools logs {name} has its output"
+        check,
+        "fail",
+        f"it cannot be called: {why}",
+        f"session-runtime tools logs {name} has its output",
     )
