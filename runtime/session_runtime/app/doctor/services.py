@@ -81,7 +81,7 @@ async def _asked(profile: Profile) -> Finding:
         return Finding(check, "warn", f"it did not answer within {REPLY_S:g} s", "look at its load")
     except SessionRuntimeError as error:
         verdict: Verdict = "fail" if isinstance(error, PermanentError) else "warn"
-        told = redact_text(f"it refused a minimal request: {error} ({error.code})")
+        told = redact_text(f"a minimal request failed: {error} ({error.code})")
         do = f"see {error.code} in docs/errors.md; the key is models.{profile.name}.api_key"
         return Finding(check, verdict, told, do)
     used = 0 if reply.usage is None else reply.usage.total_tokens
