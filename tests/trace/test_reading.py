@@ -83,6 +83,16 @@ def test_one_ask_is_found_in_any_file_and_no_other_is_taken_for_it(traces: Trace
     assert (traces.find("ask_0"), traces.find("ask_09"), traces.find("")) == (None, None, None)
 
 
+def test_an_ask_is_found_wherever_a_block_ends(
+    traces: Traces, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for size in range(20, 60):
+        monkeypatch.setattr(lines, "BLOCK_BYTES", size)
+        found = traces.find("ask_04")
+        assert found is not None
+        assert ids(traces.newest_first())[0] == "ask_06"
+
+
 def test_an_id_that_stands_inside_of_another_ask_is_not_that_ask(tmp_path: Path) -> None:
     text = line(named(1)).replace(b'"city":"Berlin"', b'"ask_id":"ask_02"')
     (tmp_path / "t").write_bytes(text)
