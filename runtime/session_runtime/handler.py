@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 from session_runtime.errors import ToolError
 from session_runtime.services import Files, Notes, Results, Services, Web
+from session_runtime.trace_context import TraceContext
 from session_runtime.types import LOCAL, Identity, JsonObject, nothing
 
 __all__ = ["HandlerContext", "Identity", "Image", "Table", "ToolError"]
@@ -79,7 +80,8 @@ class HandlerContext:
     ``idempotency_key`` is the same for every attempt of one call; ``resources`` are objects that the
     embedding program handed to the runtime (a database pool, a bot client); ``conversation`` and
     ``metadata`` are the caller's, as given; ``services`` are what the runtime offers, reached through
-    ``files``, ``web``, ``notes`` and ``results``; ``principal`` is the name of who asked for ``identity``.
+    ``files``, ``web``, ``notes`` and ``results``; ``principal`` is the name of who asked for ``identity``;
+    ``trace`` is what this call may pass on to another program, as its headers traceparent and tracestate.
     ``emit_message`` and ``progress`` may be called from any thread.
     """
 
@@ -95,6 +97,7 @@ class HandlerContext:
     on_message: Callable[[str], None] = _no_message
     services: Services = field(default_factory=Services)
     principal: str = LOCAL.name
+    trace: TraceContext | None = None
 
     @property
     def files(self) -> Files:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Final, Literal
 
 from session_runtime.direct import Called, DirectCall
 from session_runtime.limits import UNLIMITED, Limits
+from session_runtime.trace_context import TraceContext
 
 JsonObject = Mapping[str, Any]
 NOTHING: JsonObject = MappingProxyType({})
@@ -185,7 +186,7 @@ class AskRequest:
     ``silent`` suppresses notices in mode ``clean``. ``confirmations`` are tokens of calls that an earlier
     ask left pending and a person agreed to, ``declined`` of those that a person did not want (RTE-9).
     ``principal`` is set by the door that let the caller in, never by what the caller sent. ``call`` stands
-    instead of a question: one tool is called, and no model is asked.
+    instead of a question: one tool is called, and no model is asked. ``trace`` is the caller's.
     """
 
     text: str | None = None
@@ -202,6 +203,7 @@ class AskRequest:
     confirmations: Sequence[str] = ()
     declined: Sequence[str] = ()
     call: DirectCall | None = None
+    trace: TraceContext | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import Any
 from session_runtime.mcp.base import Definition, Health, Listing, OnProgress, State
 from session_runtime.mcp.session import Wanted
 from session_runtime.registry.catalog import Quarantined
+from session_runtime.trace_context import TraceContext
 from session_runtime.types import JsonObject
 
 Answer = Callable[[str, Mapping[str, Any], str], Awaitable[object]]
@@ -69,6 +70,7 @@ class FakeLink:
         self.close_gate.set()
         self.started = False
         self.refreshes = 0
+        self.trace: TraceContext | None = None
         self.listing: Listing | None = None
         self.after_refresh: Listing | None = None
         self._changed = changed
@@ -92,8 +94,14 @@ class FakeLink:
             self.lists(self.after_refresh)
 
     async def call(
-        self, tool: str, arguments: Mapping[str, Any], key: str, on_progress: OnProgress
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        key: str,
+        on_progress: OnProgress,
+        trace: TraceContext | None = None,
     ) -> object:
+        self.trace = trace
         return await self.answer(tool, arguments, key)
 
     async def aclose(self) -> None:

@@ -361,6 +361,7 @@ class Rounds:
         key: str,
         on_progress: OnProgress,
         state: str | None,
+        trace: object,
     ) -> Json:
         step = self.steps.pop(0)
         if isinstance(step, Fault):

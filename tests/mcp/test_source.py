@@ -1,5 +1,6 @@
 """Which session a call takes, and what a caller is offered (RTE-2)."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from session_runtime.mcp.source import McpSource, open_sources
 from session_runtime.registry.keyring import hash_of
 from session_runtime.registry.policy import acting_for, compile_policy, routed_as
 from session_runtime.registry.spec import Limits, ToolSpec
+from session_runtime.trace_context import TraceContext
 from session_runtime.types import LOCAL, Identity, Principal
 from tests.mcp.links import FakeLink, Switchboard, definition, listing
 from tests.registry.access import IDENTITIES, PRINCIPALS, RULES, owner_of
@@ -83,6 +85,16 @@ async def test_a_caller_has_the_session_of_the_first_credential_about_it_or_else
     assert reached(source, "a.y", STAFF) == []
     assert reached(source, "a.z", both) == []
     assert await call(source, "a.x") == {"tool": "x", "arguments": {"q": 1}, "key": "ask:call"}
+
+
+@pytest.mark.requirement("OPS-1b")
+async def test_the_trace_that_a_call_is_part_of_is_given_to_its_session() -> None:
+    place = Place()
+    place.add("a", {"": listing("x")})
+    (source,) = place.sources()
+    trace = TraceContext(f"00-{'a' * 32}-{'b' * 16}-01")
+    await source.routes(spec_of(source, "a.x"), STAFF)[0].run({}, replace(CONTEXT, trace=trace))
+    assert place.link("a").trace == trace
 
 
 @pytest.mark.requirement("RTE-2")

@@ -255,10 +255,17 @@ DOORS: tuple[Requirement, ...] = (
         "offline, stale or reject an edit, with an exit code where asked to. What is read is shown, and "
         "believed in nothing else.",
     ),
+    met(
+        "NET-7d",
+        "`trace` tells the story of one ask and shows the last ones, also as they end, from the files alone. "
+        "`doctor` looks at configuration, keys, tools, clock, watching, port, state directory, disk, limits, "
+        "extras, models and, where asked to, servers, says of each how it is and what to do, whether a "
+        "daemon runs or not, and changes nothing.",
+    ),
     deferred(
         "NET-7b",
-        "There are also commands for asks, keys, revocation, status, MCP, traces, audit, replay, "
-        "evaluation and diagnosis, of the same kind.",
+        "There are also commands for asks, keys, revocation, status, MCP, audit, replay and evaluation, of "
+        "the same kind.",
     ),
 )
 
@@ -309,7 +316,7 @@ INSIGHT: tuple[Requirement, ...] = (
         "calls (redacted), results as digest and size, latency, tokens including cached ones, and "
         "the tokens that tool search saved.",
     ),
-    deferred(
+    met(
         "OPS-1b",
         "Where configured, traces are also OpenTelemetry spans with the conventional names for "
         "generative models, and the numbers are Prometheus metrics.",

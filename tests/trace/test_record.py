@@ -50,6 +50,7 @@ def test_a_call_is_kept_as_redacted_arguments_and_the_result_as_digest_and_size(
             "exposed": ["weather.now"],
             "exposed_tokens": 90,
             "attempts": 1,
+            "at_s": 0.0,
             "model_s": 0.5,
             "tools_s": 0.2,
             "usage": {

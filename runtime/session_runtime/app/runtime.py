@@ -19,6 +19,7 @@ from session_runtime.app.metrics import metrics, of_waiting
 from session_runtime.app.presence import presence_of
 from session_runtime.app.reader import ConfigReader
 from session_runtime.app.recorded import of_audit
+from session_runtime.app.records import AskRecords, open_records
 from session_runtime.app.servers import ListWatch, ServerControl
 from session_runtime.app.shared import SharedState
 from session_runtime.app.shown import deprecation_to_json, tool_to_json
@@ -32,7 +33,6 @@ from session_runtime.config.history import FOLDER as HISTORY
 from session_runtime.config.history import History
 from session_runtime.config.live import Acted, LiveConfig
 from session_runtime.config.receipt import Receipt
-from session_runtime.config.runtime import TraceSettings
 from session_runtime.config.snapshot import ConfigSnapshot
 from session_runtime.config.watch import Watcher
 from session_runtime.errors import ConfigError, Problem
@@ -44,8 +44,6 @@ from session_runtime.registry.registry import Registry
 from session_runtime.registry.revocations import open_revocations
 from session_runtime.threads import in_thread
 from session_runtime.trace.metrics import exposition
-from session_runtime.trace.record import AskRecord
-from session_runtime.trace.sink import TraceSink
 from session_runtime.transports.mcp.callers import Callers
 from session_runtime.transports.mqtt.state import MqttState
 from session_runtime.types import LOCAL, NOTHING, AskRequest, AskResult, Identity, Principal
@@ -59,7 +57,7 @@ class Runtime:
         builder: GenerationBuilder,
         registry: Registry,
         service: AskService,
-        sink: TraceSink | None,
+        records: AskRecords,
         live: LiveConfig,
         watcher: Watcher,
         brake: ToolBrake,
@@ -74,7 +72,7 @@ class Runtime:
         self._builder = builder
         self._registry = registry
         self._service = service
-        self._sink = sink
+        self._records = records
         self._audit = audit
         self.approval = approval
         self._watcher = watcher
@@ -198,7 +196,7 @@ class Runtime:
             "config": self._config_status(),
             "watcher": self._watcher.status(),
             "revocations": [revocation.to_json() for revocation in self.brake.list()],
-            "trace_dropped": self._sink.dropped if self._sink is not None else 0,
+            "trace_dropped": self._records.dropped,
             "approvals": self.approval.status(),
             "audit": None if self._audit is None else self._audit.status(),
             "mqtt": self.mqtt.status(),
@@ -237,13 +235,14 @@ class Runtime:
             self._builder.generations, self.live, self.asks, ready, self._registry.lookups.counts()
         )
         recorded, approvals = of_audit(self._audit), self.approval.metrics()
+        ended = self._records.metrics()
         doors = (
             of_waiting(self._service),
             self.callers.metrics(),
             self.mqtt.metrics(),
             self.callbacks.metrics(),
         )
-        return exposition(itertools.chain(families, recorded, approvals, *doors))
+        return exposition(itertools.chain(families, ended, recorded, approvals, *doors))
 
     @property
     def watched(self) -> bool:
@@ -316,16 +315,15 @@ async def open_runtime(
     approval = ToolApproval(approvals, current, live)
     editor = ConfigEditor(read, live, History(state_dir / HISTORY))
     try:
-        async with _trace(snapshot.settings.trace) as sink:
-            keep_record = sink.write if sink is not None else _keep_nothing
-            service = AskService(builder.generations, keep_record, resources)
+        async with open_records(snapshot.settings.trace, lambda: current().settings) as records:
+            service = AskService(builder.generations, records.keep, resources)
             kept = KeptAsks(service.ask)
             callbacks = Callbacks(lambda: current().settings.callbacks, _open_post)
             callers = Callers(builder.generations, resources)
             try:
                 async with watcher.running(), lists.running(), shared.running():
                     yield Runtime(
-                        *(builder, registry, service, sink, live, watcher, brake, editor),
+                        *(builder, registry, service, records, live, watcher, brake, editor),
                         *(ServerControl(current, live), callers, audit, approval, kept),
                         callbacks,
                     )
@@ -364,22 +362,6 @@ def _in_force(builder: GenerationBuilder) -> Generation:
 def _watcher(live: LiveConfig, read: ConfigReader, watch: bool) -> Watcher:
     settings = live.snapshot.settings.runtime
     return Watcher(live, read.path, settings.watch if watch else "off", settings.recheck_s)
-
-
-@asynccontextmanager
-async def _trace(settings: TraceSettings) -> AsyncIterator[TraceSink | None]:
-    if not settings.enabled:
-        yield None
-        return
-    sink = TraceSink(settings.path, settings.max_bytes, settings.keep)
-    try:
-        yield sink
-    finally:
-        await sink.aclose()
-
-
-def _keep_nothing(record: AskRecord) -> None:
-    del record
 
 
 def bundled_handlers() -> Path:

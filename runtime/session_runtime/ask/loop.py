@@ -42,6 +42,7 @@ class OpenTurn:
 
     step: int
     turn: Turn
+    at_s: float = 0.0
     model: str = ""
     attempts: int = 0
     model_s: float = 0.0
@@ -110,7 +111,7 @@ class Loop:
 
     async def _turn(self, step: int) -> Ending | None:
         await self._fit()
-        opened = OpenTurn(step, self._exposure.next_turn())
+        opened = OpenTurn(step, self._exposure.next_turn(), _now() - self._scope.begun)
         self.progress.step, self.progress.state = step, "model"
         try:
             reply = await self._call_model(opened)
@@ -241,6 +242,7 @@ class Loop:
             opened.usage,
             opened.finish_reason,
             opened.calls,
+            opened.at_s,
         )
 
 

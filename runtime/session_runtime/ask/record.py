@@ -50,6 +50,7 @@ def build_record(run: AskRun, result: AskResult, duration_s: float) -> AskRecord
         tokens_exposed=sum(turn.exposed_tokens for turn in turns) + directories,
         invoked=invoked.record if invoked is not None else None,
         request=_request(run),
+        trace=run.trace,
     )
 
 

@@ -33,6 +33,7 @@ from session_runtime.registry.policy import acting_for
 from session_runtime.spelling import hint
 from session_runtime.toolbox.owner import Owner
 from session_runtime.trace.record import TurnRecord
+from session_runtime.trace.traceparent import trace_of
 from session_runtime.types import (
     AskRequest,
     AskResult,
@@ -74,6 +75,9 @@ class AskRun:
         self.totals = Totals()
         self.well_formed = False
         self.revoked: tuple[str, ...] = ()
+        otel = generation.settings.otel
+        self.trace = trace_of(ask_id, request.trace, otel.sample if otel.enabled else None)
+        self._begun = asyncio.get_running_loop().time()
         self.invoked: Invoked | None = None
         self._direct = Progress()
         self._loop: Loop | None = None
@@ -203,6 +207,8 @@ class AskRun:
             conversation=self.request.conversation,
             metadata=self.request.metadata,
             totals=self.totals,
+            begun=self._begun,
+            trace=self.trace,
         )
         return with_agents(scope, self._profile_in_use)
 

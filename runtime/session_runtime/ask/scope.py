@@ -14,6 +14,8 @@ from session_runtime.handler import HandlerContext, ProgressSink
 from session_runtime.registry.invoke.consent import Consent
 from session_runtime.services import Services
 from session_runtime.trace.record import AgentRecord
+from session_runtime.trace.traceparent import AskTrace
+from session_runtime.trace_context import TraceContext
 from session_runtime.types import (
     LOCAL,
     Identity,
@@ -75,7 +77,8 @@ class AskScope:
 
     ``identity`` is whom the ask is for, ``principal`` who asked, ``consent`` what a person agreed to.
     A sub-agent has a scope of its own: ``agents`` are the names on the way to it, ``call`` the id of the call
-    that it answers (ASK-11). ``totals`` are those of the whole ask.
+    that it answers (ASK-11). ``totals`` are those of the whole ask, which began at ``begun``
+    and is part of ``trace``.
     """
 
     ask_id: str
@@ -98,6 +101,8 @@ class AskScope:
     totals: Totals = field(default_factory=Totals)
     agents: tuple[str, ...] = ()
     call: str = ""
+    begun: float = 0.0
+    trace: AskTrace | None = None
 
     def context(self, call_id: str, deadline: float | None = None) -> HandlerContext:
         """What the handler of one call gets to know."""
@@ -114,11 +119,15 @@ class AskScope:
             on_message=self.emitter.message,
             services=self.services,
             principal=self.principal.name,
+            trace=self._trace_of(self.call_id(call_id)),
         )
 
     def call_id(self, call_id: str) -> str:
         """The id of a call that no other of the whole ask has."""
         return f"{self.call}/{call_id}" if self.call else call_id
+
+    def _trace_of(self, call_id: str) -> TraceContext | None:
+        return None if self.trace is None else self.trace.of_call(self.ask_id, call_id)
 
     def _progress_of(self, call_id: str) -> ProgressSink:
         def report(done: float, total: float | None, message: str | None) -> None:

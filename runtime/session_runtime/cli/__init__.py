@@ -22,6 +22,7 @@ COMMANDS: Final = {
     "asks": "Show and end the asks that run in a daemon.",
     "audit": "Verify and show the record of tool calls.",
     "config": "Check, show, explain and edit the configuration; go back to an earlier one.",
+    "doctor": "Look at all that a daemon needs, and say what to do.",
     "eval": "Measure how well tool search finds the right tools.",
     "keys": "Make, list and remove the keys that let callers in.",
     "mcp": "Offer the tools to the MCP client that starts this.",
@@ -30,6 +31,7 @@ COMMANDS: Final = {
     "serve": "Run the daemon.",
     "status": "Show how a running daemon is.",
     "tools": "List, show and search the tools; write a new one.",
+    "trace": "Show what became of asks that ended.",
 }
 
 

@@ -21,6 +21,7 @@ from session_runtime.config.mcp import McpSettings
 from session_runtime.config.models import ModelProfile
 from session_runtime.config.mqtt import MqttSettings
 from session_runtime.config.notes import NotesSettings
+from session_runtime.config.otel import OtelSettings
 from session_runtime.config.runtime import (
     AskSettings,
     LogSettings,
@@ -81,6 +82,7 @@ class Settings(BaseSettings):
         "Addresses that results are sent to, each under the name by which a request gives it."
     )
     fleet: FleetSettings = Field(default_factory=FleetSettings)
+    otel: OtelSettings = Field(default_factory=OtelSettings)
     trace: TraceSettings = Field(default_factory=TraceSettings)
     audit: AuditSettings = Field(default_factory=AuditSettings)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from session_runtime.registry.catalog import Quarantined
+from session_runtime.trace_context import TraceContext
 from session_runtime.types import JsonObject
 
 State = Literal["connecting", "ready", "down", "stopped"]
@@ -102,16 +103,21 @@ class Link(Protocol):
         """List the tools again, at once; callers meanwhile share one listing."""
 
     async def call(
-        self, tool: str, arguments: Mapping[str, Any], key: str, on_progress: OnProgress
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        key: str,
+        on_progress: OnProgress,
+        trace: TraceContext | None = None,
     ) -> object:
         """Call a tool by the server's name for it and give what a handler could return.
 
-        ``key`` tells this call from others; the same call made again has the same. Cancelling reaches the
-        server, once. Raises ToolError for what the tool itself says is an error; TransientError
-        ``mcp.down`` (not ready; was not sent), ``mcp.expired`` (the server no longer knew the session, and
-        did nothing), ``mcp.lost`` (the connection ended), ``mcp.rate_limited``, with ``may_have_run`` where
-        that is so; PermanentError ``mcp.tool_not_found``, ``mcp.invalid_arguments``, ``mcp.internal``,
-        ``mcp.bad_result``.
+        ``key`` tells this call from others; the same call made again has the same. ``trace`` is passed on.
+        Cancelling reaches the server, once. Raises ToolError for what the tool itself says is an error;
+        TransientError ``mcp.down`` (not ready; was not sent), ``mcp.expired`` (the server no longer knew the
+        session, and did nothing), ``mcp.lost`` (the connection ended), ``mcp.rate_limited``, with
+        ``may_have_run`` where that is so; PermanentError ``mcp.tool_not_found``, ``mcp.invalid_arguments``,
+        ``mcp.internal``, ``mcp.bad_result``.
         """
 
     async def aclose(self) -> None:

@@ -20,6 +20,7 @@ from session_runtime.mcp.faults import (
     tool_not_found,
 )
 from session_runtime.mcp.stderr_log import Shown
+from session_runtime.trace_context import TraceContext
 from session_runtime.types import JsonObject
 
 MAX_ROUNDS: Final = 10
@@ -37,6 +38,7 @@ class Caller(Protocol):
         key: str,
         on_progress: OnProgress,
         state: str | None,
+        trace: TraceContext | None,
     ) -> JsonObject:
         """Send one request and give its result unread; raises Fault. Cancelling tells the server, once."""
 
@@ -50,6 +52,7 @@ async def call_tool(
     on_progress: OnProgress,
     shown: Shown,
     secrets: Sequence[str] = (),
+    trace: TraceContext | None = None,
 ) -> object:
     """Call a tool and give what a handler could return, ``secrets`` masked; raises as ``Link.call`` does."""
 
@@ -60,7 +63,7 @@ async def call_tool(
             on_progress(done, known, said)
 
     try:
-        result, rounds = await _completed(caller, tool, arguments, key, forward)
+        result, rounds = await _completed(caller, tool, arguments, key, forward, trace)
         return await value_of(result, secrets)
     except Fault as fault:
         raise error_of_call(fault, server, tool, shown) from fault
@@ -73,7 +76,12 @@ async def call_tool(
 
 
 async def _completed(
-    caller: Caller, tool: str, arguments: Mapping[str, Any], key: str, on_progress: OnProgress
+    caller: Caller,
+    tool: str,
+    arguments: Mapping[str, Any],
+    key: str,
+    on_progress: OnProgress,
+    trace: TraceContext | None,
 ) -> tuple[JsonObject, int]:
     """Send a call until its result is complete, and count how often that was.
 
@@ -82,7 +90,7 @@ async def _completed(
     state, wait_s = None, _FIRST_WAIT_S
     for rounds in range(1, MAX_ROUNDS + 1):
         try:
-            result = await caller.call(tool, arguments, key, on_progress, state)
+            result = await caller.call(tool, arguments, key, on_progress, state, trace)
         except Fault as fault:
             raise fault.after_beginning() if rounds > 1 else fault from fault.__cause__
         match result.get("resultType"):

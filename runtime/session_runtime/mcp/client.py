@@ -34,6 +34,8 @@ from session_runtime.config.mcp import Protocol
 from session_runtime.mcp.base import OnProgress
 from session_runtime.mcp.faults import METHOD_NOT_FOUND, UNREADABLE, Fault
 from session_runtime.mcp.tap import NOT_SENT, SchemaOf, Streams, Tap, Unread
+from session_runtime.trace.traceparent import headers_of
+from session_runtime.trace_context import TraceContext
 from session_runtime.types import JsonObject
 
 CALL_KEY: Final = "session-runtime/call"
@@ -141,13 +143,17 @@ class Client:
         key: str,
         on_progress: OnProgress,
         state: str | None,
+        trace: TraceContext | None,
     ) -> JsonObject:
-        """Call a tool and give its result, unread; raises Fault. Cancelling tells the server, once."""
+        """Call a tool and give its result, unread; raises Fault. Cancelling tells the server, once.
+
+        ``trace`` goes along in ``_meta``, as the protocol has it for every transport (SEP-414).
+        """
 
         async def forward(progress: float, total: float | None, message: str | None) -> None:
             on_progress(progress, total, message)
 
-        meta = cast(RequestParamsMeta, {CALL_KEY: key})
+        meta = cast(RequestParamsMeta, {CALL_KEY: key, **headers_of(trace)})
         params = CallToolRequestParams(
             name=tool, arguments=dict(arguments), request_state=state, _meta=meta
         )

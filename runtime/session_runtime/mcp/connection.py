@@ -27,6 +27,7 @@ from session_runtime.mcp.stderr_log import FOLDER, Shown
 from session_runtime.mcp.transport import Line, Place, open_line
 from session_runtime.mcp.way_out import with_way_out
 from session_runtime.registry.invoke.timing import SILENT
+from session_runtime.trace_context import TraceContext
 from session_runtime.types import JsonObject
 
 HEALTHY_S: Final = 30.0
@@ -144,7 +145,12 @@ class Connection:
             await self._life.refresh()
 
     async def call(
-        self, tool: str, arguments: Mapping[str, Any], key: str, on_progress: OnProgress
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        key: str,
+        on_progress: OnProgress,
+        trace: TraceContext | None = None,
     ) -> object:
         """Call a tool; see ``Link``."""
         client, life = self._client, self._life
@@ -157,7 +163,8 @@ class Connection:
         self._calls += 1
         try:
             return await call_tool(
-                client, self._place.name, tool, arguments, key, on_progress, self._shown, self._kept
+                *(client, self._place.name, tool, arguments, key, on_progress, self._shown),
+                *(self._kept, trace),
             )
         except SessionRuntimeError as error:
             if isinstance(error.__cause__, Fault):

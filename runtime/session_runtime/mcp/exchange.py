@@ -10,6 +10,9 @@ from typing import Any, Final
 import httpx2
 from mcp.client.streamable_http import MCP_SESSION_ID
 
+from session_runtime.trace.traceparent import read_context
+from session_runtime.trace_context import TraceContext
+
 MAX_RETRY_AFTER_S: Final = 3600.0
 _OF_BODY: Final = frozenset(
     {b"content-length", b"content-type", b"transfer-encoding", b"content-encoding"}
@@ -21,10 +24,11 @@ _PLAIN: Final = frozenset({"", "identity"})
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A message to a server: its ``method``, and its ``id`` if it waits for an answer."""
+    """A message to a server: its ``method``, its ``id`` if it waits for an answer, what it is part of."""
 
     method: str = ""
     id: str | int | None = None
+    trace: TraceContext | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +42,23 @@ class Refusal:
 
 def asked_in(request: httpx2.Request) -> Asked:
     """What the message in a request's body asks, which was read."""
-    match _members(request.content):
+    members = _members(request.content)
+    match members:
         case {"method": str() as method, "id": str() | int() as id_}:
-            return Asked(method, id_)
+            return Asked(method, id_, _trace_in(members))
         case {"method": str() as method}:
             return Asked(method)
         case _:
             return Asked()
+
+
+def _trace_in(members: object) -> TraceContext | None:
+    match members:
+        case {"params": {"_meta": {"traceparent": str() as parent, **others}}}:
+            state = others.get("tracestate")
+            return read_context([parent], [state] if isinstance(state, str) else [])
+        case _:
+            return None
 
 
 def cancelled_by(request: httpx2.Request) -> str | int | None:

@@ -42,6 +42,7 @@ from session_runtime.mcp.messages import NoMessage, to_line
 from session_runtime.mcp.own_errors import OwnErrors
 from session_runtime.mcp.tap import Reading, StreamPair
 from session_runtime.threads import aside
+from session_runtime.trace.traceparent import headers_of
 
 MAX_ANSWER_BYTES: Final = MAX_LINE_BYTES
 MAX_REFUSAL_BYTES: Final = 65_536
@@ -173,6 +174,7 @@ class _Answering(httpx2.AsyncBaseTransport):
         """Send a request; raises nothing that a network or a server could cause."""
         await request.aread()  # the SDK repeats it where it is redirected to, with a stream only
         asked = asked_in(request)
+        request.headers.update(headers_of(asked.trace))
         if asked.id is None and (cancelled := cancelled_by(request)) is not None:
             self._known.open.discard(cancelled)
         request.extensions["timeout"] = self._timeouts.of(request, asked).as_dict()

@@ -13,6 +13,7 @@ from session_runtime.config.mcp import McpServer
 from session_runtime.mcp.base import Health, Link, Listing, OnProgress
 from session_runtime.mcp.callers import OWN
 from session_runtime.mcp.stderr_log import FOLDER
+from session_runtime.trace_context import TraceContext
 
 READY: Final = "ready"
 
@@ -110,10 +111,15 @@ class Session:
         await asyncio.shield(self._restarting)
 
     async def call(
-        self, tool: str, arguments: Mapping[str, Any], key: str, on_progress: OnProgress
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        key: str,
+        on_progress: OnProgress,
+        trace: TraceContext | None = None,
     ) -> object:
         """Call a tool; raises what ``Link.call`` does."""
-        return await self._link.call(tool, arguments, key, on_progress)
+        return await self._link.call(tool, arguments, key, on_progress, trace)
 
     async def aclose(self) -> None:
         """End the connection for good; that goes on if who asks for it is cancelled."""

@@ -146,7 +146,7 @@ async def _call(
     if way.key_argument is not None:
         arguments = {**arguments, way.key_argument: key}
     try:
-        return await session.call(way.native, arguments, key, context.on_progress)
+        return await session.call(way.native, arguments, key, context.on_progress, context.trace)
     except PermanentError as error:
         if error.code != NOT_FOUND:
             raise
@@ -155,7 +155,7 @@ async def _call(
         raise PermanentError(
             f"the server {way.server!r} does not offer it in this form any more", code=NOT_FOUND
         )
-    return await session.call(way.native, arguments, key, context.on_progress)
+    return await session.call(way.native, arguments, key, context.on_progress, context.trace)
 
 
 def _lists(session: Session, way: Way) -> bool:

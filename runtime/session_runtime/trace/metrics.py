@@ -12,10 +12,14 @@ PREFIX: Final = "session_runtime_"
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One number; its ``labels`` have few values that are known beforehand, never what a caller says."""
+    """One number; its ``labels`` have few values that are known beforehand, never what a caller says.
+
+    ``suffix`` stands behind the name of a family whose samples are of several kinds.
+    """
 
     value: float
     labels: Mapping[str, str]
+    suffix: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +27,7 @@ class Family:
     """All samples of one name; the name of a counter ends in ``_total``, ``PREFIX`` is left out."""
 
     name: str
-    kind: Literal["gauge", "counter"]
+    kind: Literal["gauge", "counter", "histogram"]
     meaning: str
     samples: tuple[Sample, ...]
 
@@ -44,11 +48,8 @@ def _lines(family: Family) -> Iterator[str]:
     yield f"# TYPE {name} {family.kind}"
     for sample in family.samples:
         labels = ",".join(f'{key}="{_quoted(text)}"' for key, text in sample.labels.items())
-        yield (
-            f"{name}{{{labels}}} {_number(sample.value)}"
-            if labels
-            else (f"{name} {_number(sample.value)}")
-        )
+        braced = f"{{{labels}}}" if labels else ""
+        yield f"{name}{sample.suffix}{braced} {_number(sample.value)}"
 
 
 def _number(value: float) -> str:

@@ -1,10 +1,12 @@
 """What is kept of an ask after it ended (OPS-1); what is secret in it is decided in ``redact``."""
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from session_runtime.trace.redact import redact, redact_text
+from session_runtime.trace.traceparent import AskTrace
 from session_runtime.types import (
     ErrorInfo,
     Identity,
@@ -77,7 +79,7 @@ class TurnRecord:
 
     ``exposed`` are the tools sent, ``exposed_tokens`` estimates their schemas; ``attempts`` counts
     model calls, ``model`` is the profile that was asked last; ``model_s``, waiting included, and
-    ``tools_s`` are seconds.
+    ``tools_s`` are seconds, ``at_s`` those from the start of the ask to that of the turn.
     """
 
     step: int
@@ -90,6 +92,7 @@ class TurnRecord:
     usage: Usage
     finish_reason: str | None
     calls: tuple[CallRecord, ...] = ()
+    at_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +133,8 @@ class AskRecord:
     in the model nor in tools. ``tokens_full_list`` estimates what the tool schemas of all turns had
     cost without tool search, ``tokens_exposed`` what they did cost, directory included. ``confirmed`` are
     the calls that a person had agreed to or declined, which the ask began with; ``invoked`` is the one call
-    that stood instead of a question. ``request`` is None in traces of earlier versions.
+    that stood instead of a question. ``request`` is None in traces of earlier versions, ``trace`` the trace
+    over several programs that the ask is part of.
     """
 
     ask_id: str
@@ -154,11 +158,28 @@ class AskRecord:
     agents: tuple[AgentRecord, ...] = ()
     invoked: CallRecord | None = None
     request: RequestRecord | None = None
+    trace: AskTrace | None = None
 
     @property
     def tokens_saved(self) -> int:
         """Input tokens that tool search saved in this ask; negative if it cost more."""
         return self.tokens_full_list - self.tokens_exposed
+
+    @property
+    def all_turns(self) -> Iterator[TurnRecord]:
+        """Those of the ask, then those of its sub-agents."""
+        yield from self.turns
+        for agent in self.agents:
+            yield from agent.turns
+
+    @property
+    def all_calls(self) -> Iterator[CallRecord]:
+        """Every tool call of the ask and its sub-agents, also those before the first turn."""
+        yield from (*self.prefetch, *self.confirmed)
+        if self.invoked is not None:
+            yield self.invoked
+        for turn in self.all_turns:
+            yield from turn.calls
 
 
 def record_call(
@@ -214,6 +235,7 @@ def record_to_json(record: AskRecord) -> dict[str, Any]:
         "tokens_saved": record.tokens_saved,
         **invoked,
         **request,
+        **({} if record.trace is None else {"trace": asdict(record.trace)}),
     }
 
 
@@ -250,6 +272,7 @@ def _turn_to_json(turn: TurnRecord) -> dict[str, Any]:
         "exposed": list(turn.exposed),
         "exposed_tokens": turn.exposed_tokens,
         "attempts": turn.attempts,
+        "at_s": _seconds(turn.at_s),
         "model_s": _seconds(turn.model_s),
         "tools_s": _seconds(turn.tools_s),
         "usage": usage_to_json(turn.usage),

@@ -24,6 +24,7 @@ from session_runtime.transports.http.body import parsed, read_body
 from session_runtime.transports.http.door import HttpDoor, HttpLimits
 from session_runtime.transports.http.events import AskForm, EventStream
 from session_runtime.transports.http.guard import Gate
+from session_runtime.transports.http.head import trace_of
 from session_runtime.transports.outbox import Outbox
 from session_runtime.types import AskRequest, AskResult
 from session_runtime.wire import callback_from_json, detach_from_json, request_from_json
@@ -62,7 +63,8 @@ class AskEndpoint:
         key = key_of(request)
         body = await read_body(request, self._limits.max_body_bytes, self._limits.body_timeout_s)
         asked, detach, callback = await parsed(body, _read)
-        asked = replace(asked, principal=self._gate.admit(request.scope))
+        principal = self._gate.admit(request.scope)
+        asked = replace(asked, principal=principal, trace=trace_of(request.scope))
         digest = b"" if key is None else hashlib.sha256(body).digest()
         return await self.answer(Asked(asked, form, detach, key, digest, callback), request.receive)
 

@@ -23,6 +23,7 @@ from session_runtime.transports.http.body import read_body
 from session_runtime.transports.http.door import HttpDoor, HttpLimits
 from session_runtime.transports.http.events import EventStream
 from session_runtime.transports.http.guard import Gate, require_admin
+from session_runtime.transports.http.head import trace_of
 from session_runtime.transports.http.query import check_query
 from session_runtime.types import AskResult, Principal, RunningAsk
 from session_runtime.wire import (
@@ -99,7 +100,8 @@ class _Asks:
                 return error_answer(STOPPING, 503)
             kept = self._own(request)
         principal = self._gate.admit(request.scope)
-        asked = replace(follow_up(kept, *said), principal=principal)
+        asked = follow_up(kept, *said)
+        asked = replace(asked, principal=principal, trace=trace_of(request.scope))
         digest = hashlib.sha256(kept.ask_id.encode() + body).digest()
         return await self._ask.answer(Asked(asked, form, detach, key, digest), request.receive)
 

@@ -30,6 +30,7 @@ from session_runtime.transports.http.completions_stream import CompletionForm
 from session_runtime.transports.http.door import HttpDoor, HttpLimits
 from session_runtime.transports.http.events import EventStream
 from session_runtime.transports.http.guard import Gate
+from session_runtime.transports.http.head import trace_of
 from session_runtime.transports.http.query import check_query
 from session_runtime.transports.outbox import Outbox
 
@@ -59,7 +60,8 @@ class _Completions:
         """``POST``: the whole answer, or a stream if the request says so; ``Accept`` is not looked at."""
         body = await read_body(request, self._limits.max_body_bytes, self._limits.body_timeout_s)
         wanted = await parsed(body, completion_from_json)
-        asked = replace(wanted.asked, principal=self._gate.admit(request.scope))
+        principal = self._gate.admit(request.scope)
+        asked = replace(wanted.asked, principal=principal, trace=trace_of(request.scope))
         wanted = replace(wanted, asked=asked)
         if not wanted.stream:
             return await self._answer(wanted, request.receive)

@@ -6,6 +6,8 @@ from typing import Final
 from starlette.types import Scope
 
 from session_runtime.errors import RequestError
+from session_runtime.trace.traceparent import PARENT, STATE, read_context
+from session_runtime.trace_context import TraceContext
 from session_runtime.transports.http.protocol import MAX_HEAD_BYTES
 
 RawHeaders = Sequence[tuple[bytes, bytes]]
@@ -49,3 +51,9 @@ def one_host(headers: RawHeaders) -> str | None:
     if len(hosts) > 1:
         raise RequestError(f"{len(hosts)} Host headers were sent; send one", code="request.host")
     return hosts[0] if hosts else None
+
+
+def trace_of(scope: Scope) -> TraceContext | None:
+    """The trace that a caller says it is part of; None without one that can be used."""
+    headers = scope["headers"]
+    return read_context(values(headers, PARENT.encode()), values(headers, STATE.encode()))

@@ -24,6 +24,7 @@ from session_runtime.transports.http.body import parsed, read_body
 from session_runtime.transports.http.door import HttpDoor, HttpLimits
 from session_runtime.transports.http.events import EventStream
 from session_runtime.transports.http.guard import Gate
+from session_runtime.transports.http.head import trace_of
 from session_runtime.types import AskRequest
 from session_runtime.wire import callback_from_json, detach_from_json, invoke_from_json
 
@@ -82,7 +83,8 @@ class _Invoke:
             return invoke_from_json(data, call), detach_from_json(data), callback_from_json(data)
 
         wanted, detach, callback = await parsed(body, read)
-        wanted = replace(wanted, principal=self._gate.admit(request.scope))
+        principal = self._gate.admit(request.scope)
+        wanted = replace(wanted, principal=principal, trace=trace_of(request.scope))
         digest = hashlib.sha256(f"invoke {call.tool}\n".encode() + body).digest()
         asked = Asked(wanted, form, detach, key, digest, callback, invoke_answer)
         return await self._ask.answer(asked, request.receive)

@@ -11,6 +11,7 @@ from session_runtime.config.mqtt import MqttSigner
 from session_runtime.errors import RequestError
 from session_runtime.registry.keyring import Keyring
 from session_runtime.threads import aside
+from session_runtime.trace.traceparent import PARENT, STATE, read_context
 from session_runtime.transports.mqtt.link import Incoming
 from session_runtime.transports.mqtt.window import Who
 from session_runtime.types import (
@@ -173,7 +174,8 @@ async def read_request(message: Incoming, principal: Principal) -> AskRequest:
         request = await aside("read a request", partial(_parse, message.body))
     deadlines = [each for each in (request.deadline_s, message.expiry_s) if each is not None]
     deadline_s = float(min(deadlines)) if deadlines else None
-    return replace(request, principal=principal, deadline_s=deadline_s)
+    trace = read_context(*([message.properties.get(name, "")] for name in (PARENT, STATE)))
+    return replace(request, principal=principal, deadline_s=deadline_s, trace=trace)
 
 
 def _parse(body: bytes) -> AskRequest:
