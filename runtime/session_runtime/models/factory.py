@@ -9,6 +9,7 @@ from session_runtime.config.json_value import thawed
 from session_runtime.config.keys import dotted
 from session_runtime.config.models import ModelProfile
 from session_runtime.models.base import Model
+from session_runtime.models.modes import SchemaModel, TextModel
 from session_runtime.models.offline import OfflineModel
 from session_runtime.models.recovery import THINKING, Dialect, RecoveringModel
 from session_runtime.models.scripted import ScriptedModel, read_script
@@ -33,12 +34,23 @@ def open_model(name: str, profile: ModelProfile) -> Model:
 
 
 def in_dialect(model: Model, profile: ModelProfile) -> Model:
-    """The model with what its profile says of its texts: whether they may be calls or thinking (ASK-6)."""
+    """The model with what its profile says of its texts: whether they may be calls or thinking (ASK-6).
+
+    And with the words in which it is told of tools, where its profile wants that.
+    """
     if profile.wire == "offline":
         return model
     thinking_field = THINKING if profile.wire == "chat" else None
     dialect = Dialect(profile.recover_text_calls, profile.starts_thinking, thinking_field)
-    return RecoveringModel(model, dialect)
+    match profile.call_mode:
+        case "native":
+            return RecoveringModel(model, dialect)
+        case "text":
+            return RecoveringModel(TextModel(model), dialect)
+        case "json_schema":
+            return SchemaModel(RecoveringModel(model, dialect))
+        case _:
+            assert_never(profile.call_mode)
 
 
 def profile_digest(profile: ModelProfile) -> str:

@@ -15,7 +15,7 @@ _STOP: Final = "content_block_stop"
 
 
 def _streamed(objects: list[Object]) -> bool:
-    return objects[0]["type"] == "message_start"
+    return bool(objects[0]["type"] == "message_start")
 
 
 def _without(name: str, item: Object) -> Object:
@@ -43,7 +43,7 @@ def _each_call(change: Callable[[Object], Object], objects: list[Object]) -> lis
 
 
 def _is_call(block: Object) -> bool:
-    return block.get("type") == "tool_use"
+    return bool(block.get("type") == "tool_use")
 
 
 def _unmarked(objects: list[Object]) -> list[Object]:
