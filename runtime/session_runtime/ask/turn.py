@@ -166,7 +166,7 @@ async def _prepare(
     spec = turn.by_name.get(call.name)
     if spec is None:
         scope.generation.invoker.lookups.add("unknown")
-        return refused(call, *why_not_exposed(exposure, turn, call.name))
+        return _not_exposed(scope, exposure, turn, call)
     if spec.name == END and len(calls) > 1:
         return refused(
             call,
@@ -214,6 +214,20 @@ def _deprecation(scope: AskScope, spec: ToolSpec) -> str:
     generation = scope.generation
     usable = generation.policy.permitted(scope.principal, scope.identity)
     return warning_of(spec, replacement_of(spec, generation.permitted.get(usable).names))
+
+
+def _not_exposed(scope: AskScope, exposure: Exposure, turn: Turn, call: ToolCall) -> ToolResult:
+    """Refuse a call; where that is wanted, its tool is loaded for the next turn."""
+    if exposure.autoload(call.name):
+        scope.emitter.send(ToolsLoaded(names=(call.name,)))
+    if exposure.autoloads and call.name in exposure.loaded and call.name not in exposure.revoked:
+        return refused(
+            call,
+            "tool.not_loaded",
+            f"{call.name} was not run, because it was not loaded in this turn. It is loaded now: call "
+            f"{call.name} again in the next turn, with arguments that fit its parameters",
+        )
+    return refused(call, *why_not_exposed(exposure, turn, call.name))
 
 
 def why_not_exposed(exposure: Exposure, turn: Turn, name: str) -> tuple[str, str]:
