@@ -186,7 +186,7 @@ def test_the_time_may_be_up_at_any_step(tmp_path: Path, replies: tuple[Reply, ..
 
 @pytest.mark.requirement("ASK-1")
 @ASKS
-@pytest.mark.parametrize("error", [RuntimeError, OSError, TimeoutError, asyncio.CancelledError])
+@pytest.mark.parametrize("error", [RuntimeError, OSError, asyncio.CancelledError])
 def test_any_await_may_raise(
     tmp_path: Path, replies: tuple[Reply, ...], error: type[BaseException]
 ) -> None:
