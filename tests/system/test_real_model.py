@@ -55,6 +55,7 @@ max_steps = 6
 [skills]
 prefetch_tools = []
 tool_search_enabled = {search}
+tool_search_always_loaded = []
 tool_search_autoload = true
 tool_search_explain = true
 """
