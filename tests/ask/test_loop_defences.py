@@ -102,6 +102,11 @@ DEFENCES: Mapping[str, Defence] = {
         "tool.unknown",
         "Similar tools that can be called now: poll",
     ),
+    "the same call of no tool for the fourth time": Defence(
+        [calls(("pole", {}))] * 4 + [DONE],
+        "tool.repeated",
+        "'pole' was called 4 times, and there is no such tool here: call another one, or answer",
+    ),
     "arguments that are none": Defence(
         [calls(("poll", "oops")), DONE],
         "tool.invalid_arguments",

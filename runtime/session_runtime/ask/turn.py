@@ -38,6 +38,7 @@ NAMES_IN_REFUSAL = 12
 MAX_COMPARED = 200
 MAX_CALLS = 128
 READ_AT_ONCE_CHARS = 16_384
+UNKNOWN = "tool.unknown"
 WRITTEN_AS_TEXT = "written as text"
 _log = logging.getLogger(__name__)
 
@@ -227,7 +228,9 @@ def _not_exposed(scope: AskScope, exposure: Exposure, turn: Turn, call: ToolCall
             f"{call.name} was not run, because it was not loaded in this turn. It is loaded now: call "
             f"{call.name} again in the next turn, with arguments that fit its parameters",
         )
-    return refused(call, *why_not_exposed(exposure, turn, call.name))
+    code, reason = why_not_exposed(exposure, turn, call.name)
+    again = scope.guard.refuse_again(call.name) if code == UNKNOWN else None
+    return refused(call, code, reason) if again is None else refused(call, again.code, again.reason)
 
 
 def why_not_exposed(exposure: Exposure, turn: Turn, name: str) -> tuple[str, str]:
@@ -247,7 +250,7 @@ def why_not_exposed(exposure: Exposure, turn: Turn, name: str) -> tuple[str, str
     near = nearest(name, usable, 3) if len(usable) <= MAX_COMPARED else []
     now = near or usable[:NAMES_IN_REFUSAL]
     label = "Similar tools that can be called now" if near else "Tools that can be called now"
-    return "tool.unknown", f"there is no tool named {name[:80]!r} here. {label}: {', '.join(now)}"
+    return UNKNOWN, f"there is no tool named {name[:80]!r} here. {label}: {', '.join(now)}"
 
 
 def _wrong(call: ToolCall, problem: str) -> ToolResult:
