@@ -83,6 +83,9 @@ ENDS: Mapping[str, End] = {
     "finish_length": RUNS,
     "finish_calls_without_calls": EMPTY,
     "end_empty": RUNS,
+    "end_missing": RUNS,
+    "end_of_calls_missing": RUNS,
+    "arguments_blank_first": RUNS,
     "reply_empty": EMPTY,
     "reply_blank": EMPTY,
     "cut_stream": LOST,
@@ -110,7 +113,9 @@ class Played:
     requests: list[Request] = field(default_factory=list)
 
 
-async def played(folder: Path, first: str | Reply, wire: str, stream: bool) -> Played:
+async def played(
+    folder: Path, first: str | Reply, wire: str, stream: bool, mode: str = "native"
+) -> Played:
     write_handler(folder / "tools", "probe", parameters=Q, code=RECORDS)
     replies = [misbehave(first, RIGHT) if isinstance(first, str) else first]
 
@@ -120,7 +125,8 @@ async def played(folder: Path, first: str | Reply, wire: str, stream: bool) -> P
     ran: list[Any] = []
     async with Upstream(reply) as upstream:
         begun = first == "text_after_closing"  # nothing else says where this thinking began
-        profile = chat_profile(upstream.base_url, wire=wire, stream=stream, starts_thinking=begun)
+        settings = {"wire": wire, "call_mode": mode, "starts_thinking": begun}
+        profile = chat_profile(upstream.base_url, stream=stream, **settings)
         text = tool_folder(folder) + profile + "[skills]\nprefetch_tools = []\n"
         async with opened(folder, text, resources={"ran": ran}) as runtime:
             asked = await ask(runtime, "go")
@@ -148,6 +154,26 @@ async def test_an_ask_ends_with_a_right_answer_or_a_typed_outcome(
     check_pairs(result.new_messages)
     for request in found.requests[1:]:
         check_sent(request, end)
+    check_markup(found.asked, result)
+
+
+@pytest.mark.requirement("ASK-4")
+@pytest.mark.requirement("ASK-6")
+@pytest.mark.parametrize("mode", ["text", "json_schema"])
+@pytest.mark.parametrize("name", MISBEHAVIOURS)
+async def test_an_ask_ends_likewise_where_tools_are_told_in_words(
+    tmp_path: Path, name: str, mode: str
+) -> None:
+    wire = next(iter(MISBEHAVIOURS[name].wires))
+    end, found = (
+        ENDS[name],
+        await played(tmp_path, name, wire, stream=True, mode=mode if wire == "chat" else "text"),
+    )
+    result = found.asked.result
+    assert (result.outcome, result.error and result.error.code) == (end.outcome, end.error)
+    assert [arguments["q"] for arguments in found.ran] == list(end.ran)
+    assert [each.error_code for each in found.asked.of(ToolFinished)] == list(end.codes)
+    check_pairs(result.new_messages)
     check_markup(found.asked, result)
 
 

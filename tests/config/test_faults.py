@@ -173,6 +173,28 @@ def test_a_value_of_another_kind_is_refused_and_never_converted(
         ),
         ("[models.s]\nwire = 'scripted'", '1: models.s.script: wire = "scripted" needs it'),
         (
+            "[models.a]\nwire = 'messages'\nmodel = 'm'\nbase_url = 'http://x'\ncall_mode = 'json_schema'",
+            '5: models.a.call_mode: "json_schema" is not possible with wire = "messages", only with'
+            ' chat, responses: leave it out, which means "native" (given: "json_schema")',
+        ),
+        (
+            "[models.o]\nwire = 'offline'\ncall_mode = 'text'",
+            '3: models.o.call_mode: "text" is not possible with wire = "offline", only with chat,'
+            ' responses, messages: leave it out, which means "native" (given: "text")',
+        ),
+        (
+            "[models.c]\nmodel = 'm'\nbase_url = 'http://x'\ncall_mode = 'text'\n"
+            "recover_text_calls = false",
+            '5: models.c.recover_text_calls: must be true with call_mode = "text", which reads calls'
+            " from texts: leave it out (given: false)",
+        ),
+        (
+            "[models.c]\nmodel = 'm'\nbase_url = 'http://x'\ncall_mode = 'json_schema'\n"
+            "[models.c.extra_body]\nresponse_format = { type = 'text' }",
+            '5: models.c.extra_body: cannot hold response_format with call_mode = "json_schema": leave'
+            " it out",
+        ),
+        (
             "[models.r]\nwire = 'responses'\nmodel = 'm'",
             '1: models.r.base_url: wire = "responses" needs it',
         ),

@@ -118,3 +118,23 @@ def test_no_sequence_of_queries_searches_more_often_than_allowed(asked: list[str
     assert exhausted == sorted(exhausted)
     assert exhausted.count(False) <= 4
     assert all(reply.content.encode("utf-8") for reply in replies)
+
+
+@pytest.mark.requirement("TS-5")
+def test_with_hints_an_answer_names_what_can_be_called_now() -> None:
+    session = session_of(*MUSIC, base=["end"], explain=True)
+    governor = SearchGovernor(session, 8)
+    hints = [json.loads(governor.answer(query).content)["hint"] for query in ("web.search", "nop")]
+    assert hints == ["Can be called now: end, tool_search."] * 2
+    session.next_turn()
+    again = json.loads(governor.answer("web.search").content)
+    assert again["hint"] == "Can be called now: end, tool_search, web.search."
+
+
+@pytest.mark.requirement("TS-5")
+def test_a_hint_names_at_most_so_many_tools_that_can_be_called() -> None:
+    many = [tool(f"tool_{number:02}") for number in range(30)]
+    session = session_of(*many, base=[spec.name for spec in many], explain=True)
+    hint = json.loads(SearchGovernor(session, 8).answer("tool_01").content)["hint"]
+    assert hint.startswith("Can be called now: tool_00, tool_01,")
+    assert hint.endswith(", tool_23 and 7 more.")

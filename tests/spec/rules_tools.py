@@ -94,13 +94,14 @@ TOOL_SEARCH: tuple[Requirement, ...] = (
         "that ran answers with compact JSON of exactly `loaded`, `already_loaded`, `not_found`, "
         "`truncated` and `total_deferred_tools`, the last being the number at the start of the "
         "ask; letters outside ASCII are kept. With `tool_search_explain` a sixth field, `hint`, "
-        "gives the closest permitted names and the sources that are down.",
+        "gives the closest permitted names, the sources that are down and what can be called now.",
     ),
     met(
         "TS-6",
         "What a search loads can be called from the next turn on, and not in the same one. Loaded "
         "tools only grow in number and are forgotten when the ask ends; a changed registry does "
-        "not reach an ask that runs.",
+        "not reach an ask that runs. A call that comes too early is refused, and with "
+        "`tool_search_autoload` loads its tool for the next turn.",
     ),
     met(
         "TS-7",

@@ -1,4 +1,4 @@
-"""Replies that break off in the middle of a call, on both wires: the call never runs (ASK-5)."""
+"""Replies that break off in the middle of a call, on every wire: the call never runs (ASK-5)."""
 
 import json
 from pathlib import Path
@@ -67,7 +67,37 @@ RESPONSES: dict[str, bytes] = {
         added("a"), ended("incomplete", item("a", '{"n": 1', status="incomplete"))
     ),
 }
-CUTS = [("chat", cut) for cut in CHAT] + [("responses", cut) for cut in RESPONSES]
+BEGUN = {"type": "message_start", "message": {"type": "message", "content": []}}
+BLOCK_END = {"type": "content_block_stop", "index": 0}
+
+
+def block(call_id: str, at: int = 0) -> dict[str, Any]:
+    begun = {"type": "tool_use", "id": call_id, "name": "count", "input": {}}
+    return {"type": "content_block_start", "index": at, "content_block": begun}
+
+
+def written(arguments: str) -> dict[str, Any]:
+    piece = {"type": "input_json_delta", "partial_json": arguments}
+    return {"type": "content_block_delta", "index": 0, "delta": piece}
+
+
+def stopped(reason: str) -> dict[str, Any]:
+    return {"type": "message_delta", "delta": {"stop_reason": reason}}
+
+
+MESSAGES: dict[str, bytes] = {
+    "no arguments yet": events(BEGUN, block("a"), stopped("max_tokens")),
+    "nothing says that the call ended": events(BEGUN, block("a"), stopped("tool_use")),
+    "two calls side by side": events(BEGUN, block("a"), block("b", 1), stopped("max_tokens")),
+    "half of the arguments": events(BEGUN, block("a"), written('{"n": 1'), stopped("max_tokens")),
+    "a placeholder yet": events(BEGUN, block("a"), BLOCK_END, stopped("max_tokens")),
+    "an end without a reason": events(BEGUN, block("a"), BLOCK_END, {"type": "message_stop"}),
+    "a window that is full": events(
+        BEGUN, block("a"), BLOCK_END, stopped("model_context_window_exceeded")
+    ),
+}
+BODIES = {"chat": CHAT, "responses": RESPONSES, "messages": MESSAGES}
+CUTS = [(wire, cut) for wire, bodies in BODIES.items() for cut in bodies]
 
 
 async def started(folder: Path, wire: str, *replies: Reply, **settings: Any) -> list[ToolStarted]:
@@ -84,15 +114,19 @@ async def started(folder: Path, wire: str, *replies: Reply, **settings: Any) -> 
 @pytest.mark.requirement("ASK-5")
 @pytest.mark.parametrize(("wire", "cut"), CUTS)
 async def test_a_call_that_broke_off_does_not_run(tmp_path: Path, wire: str, cut: str) -> None:
-    body = {"chat": CHAT, "responses": RESPONSES}[wire][cut]
-    assert await started(tmp_path, wire, reply_bytes(body), reply_text("sorry")) == []
+    body = reply_bytes(BODIES[wire][cut])
+    assert await started(tmp_path, wire, body, reply_text("sorry")) == []
 
 
 @pytest.mark.requirement("ASK-5")
 @pytest.mark.parametrize(
     ("wire", "begun"),
-    [("chat", events(delta(("a", "{}")))), ("responses", events(added("a")))],
-    ids=["chat", "responses"],
+    [
+        ("chat", events(delta(("a", "{}")))),
+        ("responses", events(added("a"))),
+        ("messages", events(BEGUN, block("a"), BLOCK_END)),
+    ],
+    ids=["chat", "responses", "messages"],
 )
 @pytest.mark.parametrize("cut_after", [1, None], ids=["the connection broke", "the body ended"])
 async def test_a_stream_that_is_cut_in_a_call_is_asked_for_again(
@@ -109,6 +143,7 @@ async def test_a_stream_that_is_cut_in_a_call_is_asked_for_again(
         ("chat", events(delta(("a", ""), reason="tool_calls")) + DONE),
         ("chat", events(delta(("a", "{}"))) + DONE),
         ("responses", events(ended("completed", item("a", "", status="completed")))),
+        ("messages", events(BEGUN, block("a"), BLOCK_END, stopped("tool_use"))),
         (
             "responses",
             events(

@@ -7,19 +7,21 @@ from pathlib import Path
 import pytest
 
 from session_runtime.testing.chat_form import as_completion
+from session_runtime.testing.message_form import as_message
 from session_runtime.testing.misbehaviour import MISBEHAVIOURS, WIRES, misbehave
 from session_runtime.testing.replies import RawReply, Reply, reply_calls
 from session_runtime.testing.response_form import as_response
 
 RIGHT = reply_calls(("probe", {"q": "a"}), ("probe", {"q": "b"}))
+FORMS = {"chat": as_completion, "responses": as_response, "messages": as_message}
 DOCS = Path(__file__).parents[2] / "docs" / "models.md"
 
 
 def sent(reply: Reply, wire: str, stream: bool) -> RawReply:
     request = {"stream": stream}
-    if wire == "chat" or isinstance(reply, RawReply):
-        return as_completion(reply, request, 1)
-    return as_response(reply, request, 1)
+    if isinstance(reply, RawReply):
+        return reply
+    return FORMS[wire](reply, request, 1)
 
 
 @pytest.mark.parametrize("wire", WIRES)
@@ -32,10 +34,11 @@ def test_a_misbehaviour_is_to_be_seen_on_its_wires_and_on_no_other(name: str, wi
 
 
 def test_the_right_reply_is_left_as_it_is() -> None:
-    before = sent(RIGHT, "chat", stream=True)
+    before = [sent(RIGHT, wire, stream=True) for wire in WIRES]
     for name in MISBEHAVIOURS:
-        sent(misbehave(name, RIGHT), "chat", stream=True)
-    assert sent(RIGHT, "chat", stream=True) == before
+        for wire in WIRES:
+            sent(misbehave(name, RIGHT), wire, stream=True)
+    assert [sent(RIGHT, wire, stream=True) for wire in WIRES] == before
 
 
 def test_the_page_about_models_tells_of_every_name() -> None:

@@ -125,6 +125,16 @@ class Exposure:
         """Make results.read callable from the next turn on; False if that changes nothing."""
         return self.session is not None and self.session.load(RESULTS_READ)
 
+    def autoload(self, name: str) -> bool:
+        """Load a tool that was called too early, if that is wanted; False if that changes nothing (TS-6)."""
+        wanted = self._generation.settings.skills.tool_search_autoload
+        return wanted and self.session is not None and self.session.load(name)
+
+    @property
+    def autoloads(self) -> bool:
+        """Whether a call of a tool that is not loaded loads it."""
+        return self._generation.settings.skills.tool_search_autoload
+
     def next_turn(self) -> Turn:
         """What goes to the model now; makes callable what was loaded in the turn before (TS-6)."""
         if self.session is None:

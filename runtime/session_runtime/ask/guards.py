@@ -35,6 +35,7 @@ class CallGuard:
         self._around = around
         self._admitted = 0
         self._seen: dict[str, int] = {}
+        self._unknown: dict[str, int] = {}
         self._warned: set[str] = set()
 
     @property
@@ -57,6 +58,17 @@ class CallGuard:
         first = name not in self._warned
         self._warned.add(name)
         return first
+
+    def refuse_again(self, name: str) -> Refused | None:
+        """Count a call of a name that no tool has; in other words once it keeps coming back."""
+        count = self._unknown[name] = self._unknown.get(name, 0) + 1
+        if count < REFUSE_AT:
+            return None
+        return Refused(
+            "tool.repeated",
+            f"{name[:80]!r} was called {count} times, and there is no such tool here: call another one, "
+            "or answer with what you have",
+        )
 
     def admit(self, name: str, arguments: JsonObject) -> Admitted | Refused:
         """Decide about one call."""

@@ -38,6 +38,7 @@ NAMES_IN_REFUSAL = 12
 MAX_COMPARED = 200
 MAX_CALLS = 128
 READ_AT_ONCE_CHARS = 16_384
+UNKNOWN = "tool.unknown"
 WRITTEN_AS_TEXT = "written as text"
 _log = logging.getLogger(__name__)
 
@@ -166,7 +167,7 @@ async def _prepare(
     spec = turn.by_name.get(call.name)
     if spec is None:
         scope.generation.invoker.lookups.add("unknown")
-        return refused(call, *why_not_exposed(exposure, turn, call.name))
+        return _not_exposed(scope, exposure, turn, call)
     if spec.name == END and len(calls) > 1:
         return refused(
             call,
@@ -216,6 +217,22 @@ def _deprecation(scope: AskScope, spec: ToolSpec) -> str:
     return warning_of(spec, replacement_of(spec, generation.permitted.get(usable).names))
 
 
+def _not_exposed(scope: AskScope, exposure: Exposure, turn: Turn, call: ToolCall) -> ToolResult:
+    """Refuse a call; where that is wanted, its tool is loaded for the next turn."""
+    if exposure.autoload(call.name):
+        scope.emitter.send(ToolsLoaded(names=(call.name,)))
+    if exposure.autoloads and call.name in exposure.loaded and call.name not in exposure.revoked:
+        return refused(
+            call,
+            "tool.not_loaded",
+            f"{call.name} was not run, because it was not loaded in this turn. It is loaded now: call "
+            f"{call.name} again in the next turn, with arguments that fit its parameters",
+        )
+    code, reason = why_not_exposed(exposure, turn, call.name)
+    again = scope.guard.refuse_again(call.name) if code == UNKNOWN else None
+    return refused(call, code, reason) if again is None else refused(call, again.code, again.reason)
+
+
 def why_not_exposed(exposure: Exposure, turn: Turn, name: str) -> tuple[str, str]:
     """A refusal that names only what this identity may know and call now (TS-13, RTE-11).
 
@@ -233,7 +250,7 @@ def why_not_exposed(exposure: Exposure, turn: Turn, name: str) -> tuple[str, str
     near = nearest(name, usable, 3) if len(usable) <= MAX_COMPARED else []
     now = near or usable[:NAMES_IN_REFUSAL]
     label = "Similar tools that can be called now" if near else "Tools that can be called now"
-    return "tool.unknown", f"there is no tool named {name[:80]!r} here. {label}: {', '.join(now)}"
+    return UNKNOWN, f"there is no tool named {name[:80]!r} here. {label}: {', '.join(now)}"
 
 
 def _wrong(call: ToolCall, problem: str) -> ToolResult:

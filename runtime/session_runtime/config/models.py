@@ -22,9 +22,15 @@ from session_runtime.config.section import (
 )
 
 Wire = Literal["chat", "responses", "messages", "offline", "scripted"]
+CallMode = Literal["native", "json_schema", "text"]
 _T = TypeVar("_T")
 
 _SERVICES: tuple[Wire, ...] = ("chat", "responses", "messages")
+_MODES: Mapping[CallMode, tuple[Wire, ...]] = MappingProxyType(
+    {"json_schema": ("chat", "responses"), "text": _SERVICES}
+)
+_FORM_FIELDS = frozenset({"response_format", "text", "guided_json", "grammar"})
+_CALL_FIELDS = frozenset({"tool_choice", "parallel_tool_calls"})
 _PATHS = ("/chat/completions", "/responses", "/messages")
 
 DEFAULT_WIRE: Wire = "chat"
@@ -70,6 +76,13 @@ class ModelProfile(Section):
     )
     supports_tool_search: bool = key(
         True, "Whether tool search may be used; if not, the model gets the full list of tools."
+    )
+    call_mode: CallMode = key(
+        "native",
+        "How the model is offered tools and calls them: native (as the service's protocol has it), text"
+        " (told in the system text, called in a notation that is read from the reply) or json_schema (told"
+        " likewise, the service holds each reply to a JSON object that is an answer or calls). text is for"
+        " the wires chat, responses and messages, json_schema for chat and responses.",
     )
     name_separator: Annotated[str, Field(pattern="^[A-Za-z0-9_-]{1,8}$")] = key(
         "__", "What stands for the dot of a tool name when the service is spoken to."
@@ -170,6 +183,38 @@ class ModelProfile(Section):
                 f" keeps {SHARED_KEYS.get(wire, 'any')} out too"
             )
         return headers
+
+    @field_validator("call_mode")
+    @classmethod
+    def _mode_of_the_wire(cls, mode: CallMode, info: ValidationInfo) -> CallMode:
+        wire = info.data.get("wire", DEFAULT_WIRE)
+        wires = _MODES.get(mode)
+        if wires is not None and wire not in wires:
+            raise ValueError(
+                f'"{mode}" is not possible with wire = "{wire}", only with {", ".join(wires)}:'
+                ' leave it out, which means "native"'
+            )
+        return mode
+
+    @field_validator("extra_body")
+    @classmethod
+    def _fits_the_mode(
+        cls, fields: Mapping[str, JsonValue], info: ValidationInfo
+    ) -> Mapping[str, JsonValue]:
+        mode = info.data.get("call_mode", "native")
+        own = {"native": frozenset[str](), "text": _CALL_FIELDS}
+        if taken := sorted(fields.keys() & own.get(mode, _CALL_FIELDS | _FORM_FIELDS)):
+            raise ValueError(f'cannot hold {taken[0]} with call_mode = "{mode}": leave it out')
+        return fields
+
+    @field_validator("recover_text_calls")
+    @classmethod
+    def _reads_what_it_asks_for(cls, recovers: bool, info: ValidationInfo) -> bool:
+        if not recovers and info.data.get("call_mode") == "text":
+            raise ValueError(
+                'must be true with call_mode = "text", which reads calls from texts: leave it out'
+            )
+        return recovers
 
     @field_validator("model")
     @classmethod

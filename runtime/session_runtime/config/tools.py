@@ -102,7 +102,13 @@ class SkillsSettings(Section):
     )
     tool_search_explain: bool = key(
         False,
-        "Whether a search that finds nothing adds a hint with the nearest names.",
+        "Whether a search adds a hint: the nearest names where it found nothing, and what can be called now.",
+        network=True,
+    )
+    tool_search_autoload: bool = key(
+        False,
+        "Whether a call of a tool that is not loaded yet loads it for the next turn. The call itself is"
+        " refused either way.",
         network=True,
     )
     tool_search_max_calls: Count = key(

@@ -32,13 +32,15 @@ class ModelRequest:
 
     ``tools`` only grows at its end during an ask (TS-11); ``names`` turns canonical names into what
     the provider accepts and back (ASK-12). ``carry`` is what the last reply of the same ask and profile
-    handed over, None in the first turn; only the adapter that made it knows what is in it.
+    handed over, None in the first turn; only the adapter that made it knows what is in it. ``form`` is the
+    JSON schema that the whole text of the reply must fit, for wires that can ask for one; None for any text.
     """
 
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...]
     names: WireNames
     carry: object = None
+    form: JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True)

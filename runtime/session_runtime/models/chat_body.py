@@ -31,7 +31,11 @@ from session_runtime.types import Content, ImagePart, JsonObject, Message, TextP
 
 _STREAM_OPTIONS: Final = "stream_options"
 _MAX_TOKENS: Final = "max_tokens"
-_OTHER_WORDS: Final[Mapping[str, tuple[str, ...]]] = {_STREAM_OPTIONS: ("include_usage",)}
+_FORM: Final = "response_format"
+_OTHER_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
+    _STREAM_OPTIONS: ("include_usage",),
+    _FORM: ("json_schema",),
+}
 
 
 class ChatBodyWriter:
@@ -46,11 +50,16 @@ class ChatBodyWriter:
     ) -> Body:
         """The whole body without the fields in ``left_out``; ``memo`` is what this ask has written."""
         settings = self._settings(left_out)
+        if request.form is not None and _FORM not in left_out:
+            settings[_FORM] = {
+                "type": "json_schema",
+                "json_schema": {"name": "reply", "schema": request.form},
+            }
         messages = (memo or MessageMemo()).written(request.messages, request.names, left_out)
         tools = (self._tools.get(spec, shown(spec, request.names)) for spec in request.tools)
         of_body = [
             known_by_name(name, *_OTHER_WORDS.get(name, ()))
-            for name in (_MAX_TOKENS, _STREAM_OPTIONS)
+            for name in (_MAX_TOKENS, _STREAM_OPTIONS, _FORM)
             if name in settings
         ]
         content = body_bytes(settings, tools, "messages", (each.json for each in messages))

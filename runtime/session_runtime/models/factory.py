@@ -11,7 +11,6 @@ from session_runtime.config.models import ModelProfile
 from session_runtime.models.base import Model
 from session_runtime.models.deferred import DeferredModel
 from session_runtime.models.recovery import THINKING, Dialect, RecoveringModel
-from session_runtime.models.scripted import ScriptedModel, read_script
 
 
 def open_model(name: str, profile: ModelProfile) -> Model:
@@ -25,7 +24,9 @@ def open_model(name: str, profile: ModelProfile) -> Model:
         case "scripted":
             assert profile.script is not None, "ModelProfile asks for it"
             key = dotted(("models", name, "script"))
-            return ScriptedModel(read_script(profile.script, key))
+            scripted = importlib.import_module("session_runtime.models.scripted")
+            played: Model = scripted.ScriptedModel(scripted.read_script(profile.script, key))
+            return played
         case "offline":
             return DeferredModel(_offline)
         case _:
@@ -33,12 +34,23 @@ def open_model(name: str, profile: ModelProfile) -> Model:
 
 
 def in_dialect(model: Model, profile: ModelProfile) -> Model:
-    """The model with what its profile says of its texts: whether they may be calls or thinking (ASK-6)."""
+    """The model with what its profile says of its texts: whether they may be calls or thinking (ASK-6).
+
+    And with the words in which it is told of tools, where its profile wants that.
+    """
     if profile.wire == "offline":
         return model
     thinking_field = THINKING if profile.wire == "chat" else None
     dialect = Dialect(profile.recover_text_calls, profile.starts_thinking, thinking_field)
-    return RecoveringModel(model, dialect)
+    if profile.call_mode == "native":
+        return RecoveringModel(model, dialect)
+    modes = importlib.import_module("session_runtime.models.modes")
+    told: Model = (
+        RecoveringModel(modes.TextModel(model), dialect)
+        if profile.call_mode == "text"
+        else modes.SchemaModel(RecoveringModel(model, dialect))
+    )
+    return told
 
 
 def profile_digest(profile: ModelProfile) -> str:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any, Final
 
 from session_runtime.errors import PermanentError
@@ -37,8 +38,9 @@ _PIECES: Final[Mapping[str, str]] = {
 
 @dataclass(slots=True)
 class _Block:
-    """A block as it grows: how it began, its pieces by field, whether it has ended."""
+    """A block as it grows: its index, how it began, its pieces by field, whether it has ended."""
 
+    index: int
     begun: Mapping[str, Any]
     pieces: dict[str, list[str]] = field(default_factory=dict)
     ended: bool = False
@@ -72,7 +74,7 @@ class MessageAssembly:
 
     def __init__(self, endpoint: faults.Endpoint) -> None:
         self._endpoint = endpoint
-        self._blocks: dict[int, _Block] = {}
+        self._blocks: list[_Block] = []
         self._usage: dict[str, Any] = {}
         self._reason: str | None = None
         self._over = False
@@ -107,8 +109,8 @@ class MessageAssembly:
         if document.get("type") != "message" and "content" not in document:
             raise faults.not_an_api(self._endpoint, "a JSON object without 'content'")
         text = self._begin(document)
-        for at in tuple(self._blocks):
-            self._end_block(at)
+        for block in self._blocks:
+            block.ended = True
         self._reason, self._over = self._reason or "end_turn", True
         return text
 
@@ -136,7 +138,7 @@ class MessageAssembly:
         return _REASONS.get(self._reason, plain_reason(self._reason))
 
     def _in_order(self) -> list[_Block]:
-        return [self._blocks[at] for at in sorted(self._blocks)]
+        return sorted(self._blocks, key=attrgetter("index"))
 
     def _begin(self, message: object) -> str:
         """Take the head of a message, and the blocks that it comes with."""
@@ -161,10 +163,9 @@ class MessageAssembly:
                 f"the model's reply holds more than {MAX_BLOCKS} blocks",
                 code="model.reply_too_large",
             )
-        last = max(self._blocks, default=-1)
-        block = _Block(begun)
-        free = isinstance(index, int) and index not in self._blocks
-        self._blocks[index if free and isinstance(index, int) else last + 1] = block
+        behind = 1 + max((block.index for block in self._blocks), default=-1)
+        block = _Block(index if isinstance(index, int) else behind, begun)
+        self._blocks.append(block)
         return block.text("text") if _is_text(block) else ""
 
     def _add_piece(self, index: object, delta: object) -> str:
@@ -183,10 +184,11 @@ class MessageAssembly:
             block.ended = True
 
     def _at(self, index: object) -> _Block | None:
-        """The block that an event is about; without a mark, the newest."""
-        if isinstance(index, int):
-            return self._blocks.get(index)
-        return self._blocks[max(self._blocks)] if self._blocks else None
+        """The block that an event is about: the newest one of its index, or of all if it has none."""
+        about = (
+            b for b in reversed(self._blocks) if b.index == index or not isinstance(index, int)
+        )
+        return next(about, None)
 
 
 def _is_text(block: _Block) -> bool:

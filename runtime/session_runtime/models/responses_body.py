@@ -35,6 +35,7 @@ CHAIN: Final = "previous_response_id"
 _REASONING: Final = "encrypted reasoning"
 _INCLUDE: Final = "include"
 _STORE: Final = "store"
+_FORM: Final = "text"
 _REFUSALS: Final = frozenset({400, 404, 422})
 _ABSENT: Final = r"\b(?:no|not|missing|unknown|without|expired)\b"
 _LOST: Final = r"\b(?:response|(?:tool|function)[_ ](?:call|output)\w*)\b"
@@ -100,6 +101,9 @@ class ResponsesBodyWriter:
             item for message in new for item in _items(message, request.names, renamed, origin)
         ]
         settings = self._settings(left_out)
+        if request.form is not None and _FORM not in left_out:
+            form = {"type": "json_schema", "name": "reply", "schema": request.form, "strict": False}
+            settings[_FORM] = {"format": form}
         if previous is not None:
             settings[CHAIN] = previous
         if instructions := _instructions(request.messages):
@@ -138,6 +142,8 @@ def _optional(
         yield OptionalField(_REASONING, _refuses_reasoning, for_good=False)
     if _INCLUDE in settings:
         yield known_by_name(_INCLUDE, "reasoning.encrypted_content")
+    if _FORM in settings:
+        yield known_by_name(_FORM, "text.format", "json_schema")
     if settings.get(_STORE) is False:
         yield known_by_name(_STORE)
     if previous is not None:

@@ -54,6 +54,8 @@ class SearchGovernor:
             result = self._result(query, max_results)
         except ToolError as error:
             return SearchReply(str(error), refused=True, error_code=error.code)
+        if now := self._session.callable_now():
+            result["hint"] = f"{result.get('hint', '')} {now}".lstrip()
         found = bool(result["loaded"] or result["already_loaded"])
         self._misses = 0 if found else self._misses + 1
         return SearchReply(_compact_json(result), tuple(result["loaded"]))
@@ -63,7 +65,7 @@ class SearchGovernor:
         if key in self._answers:
             return _again(self._answers[key])
         result = self._session.search(query, max_results)
-        self._answers[key] = result
+        self._answers[key] = result.copy()
         return result
 
     def _exhausted(self) -> str | None:

@@ -20,6 +20,7 @@ EMPTY_QUERY = (
 )
 EMPTY_QUERY_CODE = "tool_search.empty_query"
 HINTED_NAMES = 3
+NAMED = 24
 DIRECTORY_MAX_TOKENS = 8_000
 _NO_NAMES: frozenset[str] = frozenset()
 
@@ -146,6 +147,14 @@ class ToolSearchSession:
         if self._explain:
             result["hint"] = self._hint(view, result["not_found"])
         return result
+
+    def callable_now(self) -> str:
+        """A sentence that names what may be called in this turn; nothing unless hints are wanted."""
+        if not self._explain:
+            return ""
+        names = [name for name in self.exposed if name not in self.withdrawn]
+        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+        return f"Can be called now: {', '.join(names[:NAMED])}{more}."
 
     def cap(self, max_results: int | None) -> int:
         """How many tools a search with this argument may load."""

@@ -12,10 +12,12 @@ from session_runtime.testing.replies import (
     ChatReply,
     RawReply,
     Reply,
+    edited,
     halves,
     words,
 )
 from session_runtime.types import JsonObject
+from session_runtime.wire.strict import strict_json
 
 _REASONS: Final = {
     "stop": "end_turn",
@@ -37,11 +39,11 @@ def as_message(reply: Reply, request: Request, number: int) -> RawReply:
         return reply
     message = _message(reply, request, number)
     if not request.get("stream"):
-        body = json.dumps(message).encode()
+        body = json.dumps(edited(reply, "messages", [message])[0]).encode()
         return RawReply((body,), 200, {"content-type": JSON_TYPE}, reply.pace)
     pieces = tuple(
         f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode()
-        for event in _events(message)
+        for event in edited(reply, "messages", list(_events(message)))
     )
     return RawReply(pieces, 200, {"content-type": EVENTS_TYPE}, reply.pace)
 
@@ -77,7 +79,7 @@ def _message(reply: ChatReply, request: Request, number: int) -> dict[str, Any]:
 def _object(arguments: str) -> object:
     """The service parses what a model writes; what it cannot parse it passes on as it is."""
     try:
-        return json.loads(arguments) if arguments.strip() else {}
+        return strict_json(arguments) if arguments.strip() else {}
     except ValueError:
         return arguments
 
@@ -163,6 +165,8 @@ def _faults_of_turns(turns: Sequence[Block]) -> Iterator[str]:
         if sorted(answered) != sorted(waiting):
             yield f"messages.{at}: tool_use ids and tool_result blocks do not match"
         waiting = [block["id"] for block in blocks if block["type"] == "tool_use"]
+        if not all(_NAME.fullmatch(b["name"]) for b in blocks if b["type"] == "tool_use"):
+            yield f"messages.{at}: tool_use.name: String should match pattern"
         if not all(map(_ID.fullmatch, waiting)):
             yield f"messages.{at}: tool_use.id: String should match pattern"
         if blocks[:-1] and blocks[-1]["type"] == "thinking":

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Final
 
 from session_runtime.spelling import hint
-from session_runtime.testing import chat_faults, response_faults
+from session_runtime.testing import chat_faults, message_faults, response_faults
 from session_runtime.testing.replies import (
     Call,
     ChatReply,
@@ -25,7 +25,11 @@ from session_runtime.testing.replies import (
 from session_runtime.testing.written_calls import WRITINGS, Write
 
 _EDITS: Final[Mapping[str, Mapping[str, Edit]]] = MappingProxyType(
-    {"chat": chat_faults.EDITS, "responses": response_faults.EDITS}
+    {
+        "chat": chat_faults.EDITS,
+        "responses": response_faults.EDITS,
+        "messages": message_faults.EDITS,
+    }
 )
 WIRES: Final = tuple(_EDITS)
 
@@ -150,6 +154,9 @@ _MARKS: Final = dict(
         _edited("empty_deltas", "pieces that say nothing stand between the others"),
         _edited("finish_missing", "nothing says why the model stopped"),
         _edited("end_empty", "the response at the end of the stream has no output"),
+        _edited("end_missing", "the stream ends before its last event"),
+        _edited("end_of_calls_missing", "nothing says that a call is whole"),
+        _edited("arguments_blank_first", "an empty text announces arguments"),
     ]
 )
 _OTHERS: Final = {
@@ -183,7 +190,9 @@ _OTHERS: Final = {
         "the model stopped for calls, of which there are none", partial(_says, "", "tool_calls")
     ),
     "finish_stop_with_calls": Misbehaviour(
-        "the model stopped as if there were no calls", partial(_stops, "stop"), ("chat",)
+        "the model stopped as if there were no calls",
+        partial(_stops, "stop"),
+        ("chat", "messages"),
     ),
     "finish_length": Misbehaviour(
         "the reply broke off behind its calls", partial(_stops, "length")
