@@ -142,4 +142,4 @@ def test_without_the_extra_the_way_to_get_it_is_told(
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     done = run("status", "--fleet")
     assert done.code == exits.CONFIG
-    assert "pip install 'session-runtime[mqtt]'" in done.err
+    assert "pip install '.[mqtt]' in the source tree" in done.err
