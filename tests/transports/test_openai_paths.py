@@ -1,4 +1,4 @@
-"""Where clients of OpenAI's interface ask in vain they are told what to do, in the form that they read (NET-1e)."""
+"""Clients of OpenAI's interface that ask where nothing is are told what to do, in their form (NET-1e)."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Paths where clients of OpenAI's interface ask and nothing is, and the way out that is told of each (NET-1e).
+"""Where clients of OpenAI's interface ask and nothing is, and the way out that is told them (NET-1e).
 
 What is there, and the form of errors, is ``completions`` and ``completions_errors``.
 """
