@@ -74,12 +74,29 @@ def test_the_key_is_found_where_the_configuration_says(
 ) -> None:
     text = '[fleet]\nurls = ["http://a.test"]\nadmin_from = "env:FLEET_API_KEY"\n'
     (tmp_path / "config.toml").write_text(text, "utf-8")
-    absent = run("status", "--fleet")
-    assert (absent.code, absent.out) == (exits.CONFIG, "")
-    assert absent.err == "error: fleet.admin_from: the variable FLEET_API_KEY is not set\n"
     monkeypatch.setenv("FLEET_API_KEY", "the key")
     assert "asked with this" in run("status", "--fleet").out
     assert "the key: unknown; asked with this (http://a.test)" in run("status", "--fleet").out
+
+
+@pytest.mark.requirement("NET-7c")
+@pytest.mark.parametrize(
+    ("place", "why"),
+    [
+        ("env:FLEET_API_KEY", "the variable FLEET_API_KEY is not set"),
+        ("env:PATH", "env:PATH is not allowed by runtime.secret_sources"),
+    ],
+)
+def test_without_the_key_replicas_are_asked_all_the_same_and_it_is_told(
+    run: Run, fleet: list[Presence], tmp_path: Path, place: str, why: str
+) -> None:
+    fleet.append(replica("r1"))
+    text = f'[fleet]\nurls = ["http://a.test"]\nadmin_from = "{place}"\n'
+    (tmp_path / "config.toml").write_text(text, "utf-8")
+    done = run("status", "--fleet", "--json")
+    assert (done.code, json.loads(done.out)["replicas"][0]["replica"]) == (exits.OK, "r1")
+    assert done.err.startswith(f"warning: fleet.admin_from: {why}")
+    assert done.err.endswith("; asked without a key\n")
 
 
 @pytest.mark.parametrize(
@@ -142,4 +159,4 @@ def test_without_the_extra_the_way_to_get_it_is_told(
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     done = run("status", "--fleet")
     assert done.code == exits.CONFIG
-    assert "pip install 'session-runtime[mqtt]'" in done.err
+    assert "pip install '.[mqtt]' in the source tree" in done.err

@@ -155,3 +155,25 @@ def test_the_last_key_goes_only_on_demand_and_with_a_warning(run: Run) -> None:
     )
     assert path.read_text().startswith(REMARK)
     assert "bot" not in path.read_text()
+
+
+@pytest.mark.requirement("NET-2b")
+@pytest.mark.parametrize("content", ["", "\n \n", "\ufeff"])
+def test_a_key_can_be_made_before_there_is_anything_in_the_file(run: Run, content: str) -> None:
+    config = Path("config.toml")
+    config.write_text(content, "utf-8")
+    done = run("keys", "add", "bot", "--act-for", "*")
+    assert done.code == exits.OK, done.err
+    assert keys_in(done.err.split("\n\n")[1]) == {
+        "bot": {"hash": hash_of(done.out.strip()), "act_for": ["*"]}
+    }
+    assert config.read_text("utf-8") == content
+
+
+@pytest.mark.requirement("REL-2")
+def test_a_key_is_not_written_into_a_file_that_a_failed_save_may_have_left_empty(run: Run) -> None:
+    Path("config.toml").touch()
+    done = run("keys", "add", "bot", "--write")
+    assert (done.code, done.out) == (exits.CONFIG, "")
+    assert "is empty" in done.err
+    assert Path("config.toml").read_bytes() == b""

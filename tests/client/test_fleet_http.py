@@ -36,7 +36,7 @@ async def test_each_address_is_asked_once_with_the_key() -> None:
 @pytest.mark.parametrize(
     ("transport", "words"),
     [
-        (answering(401), "refuses the key"),
+        (answering(401), "fleet.admin_from is to name"),
         (answering(403), "not that of an admin"),
         (answering(302, headers={"location": "http://evil.test"}), "status 302"),
         (answering(200, content=b"<html>"), "not JSON"),

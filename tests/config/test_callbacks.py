@@ -50,3 +50,33 @@ def test_a_secret_of_the_wrong_shape_is_refused_and_not_repeated(read: Reader) -
     [problem] = read.problems(BOT, env={"BOT_SECRET": "hunter2-hunter2"})
     assert problem.startswith('config.toml:3: callbacks.bot.secret: must be "whsec_"')
     assert "hunter2" not in problem
+
+
+@pytest.mark.requirement("CFG-4")
+@pytest.mark.parametrize(
+    ("table", "key"),
+    [
+        (f"[callbacks.bot]\n{URL}", "callbacks.bot.secret"),
+        (f'[http.keys.a]\nhash = "sha256:{"0" * 64}"\n[mqtt.signers.a]\n', "mqtt.signers.a.secret"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("place", "why"),
+    [
+        ("env:ABSENT", "the variable ABSENT is not set"),
+        ("env:PATH", "env:PATH is not allowed by runtime.secret_sources"),
+        ("file:/absent/s", "file:/absent/s is not allowed by runtime.secret_sources"),
+    ],
+)
+def test_of_a_required_secret_that_cannot_be_read_only_the_reason_is_told(
+    read: Reader, table: str, key: str, place: str, why: str
+) -> None:
+    sources = 'runtime.secret_sources = ["env:A*"]\n'
+    [problem] = read.problems(f'{sources}{table}secret = "{place}"\n')
+    assert f": {key}: {why}" in problem
+    assert "is missing" not in problem
+
+
+def test_a_secret_that_is_empty_is_said_to_be_so(read: Reader) -> None:
+    [problem] = read.problems(f'[callbacks.bot]\n{URL}secret = ""\n')
+    assert problem.endswith('is missing: give it as "env:NAME" or "file:/path" (given: "")')

@@ -75,7 +75,9 @@ def test_a_missing_library_is_told_before_the_daemon_needs_it(
 
     monkeypatch.setattr(importlib.util, "find_spec", find)
     [problem] = read.problems(ON)
-    assert "needs aiomqtt, which is not installed: pip install 'session-runtime[mqtt]'" in problem
+    assert (
+        "needs aiomqtt, which is not installed: pip install '.[mqtt]' in the source tree" in problem
+    )
 
 
 @pytest.mark.requirement("REL-4")

@@ -138,6 +138,12 @@ def test_configurations_are_valid(block: Block, tmp_path: Path) -> None:
     load(path, named=True, env=secrets)
 
 
+def test_nothing_tells_to_install_what_no_package_index_has() -> None:
+    told = [*pages(), ROOT / "config.toml", *(ROOT / "runtime").rglob("*.py")]
+    by_name = re.compile(r"pip install ['\"]?session-runtime")
+    assert [str(each) for each in told if by_name.search(each.read_text("utf-8"))] == []
+
+
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_links_lead_to_files(page: Path) -> None:
     dead = [target for target in links(page) if not (page.parent / target).exists()]

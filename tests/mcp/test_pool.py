@@ -227,7 +227,7 @@ async def test_without_the_library_a_configured_server_is_a_fault_with_the_way_o
     assert (await pool.hold(snapshot(tmp_path, ""), {})).keys == ()
     with pytest.raises(ConfigError) as caught:
         await pool.hold(snapshot(tmp_path, server("a")), {}, trial=trial)
-    assert "pip install 'session-runtime[mcp]'" in str(caught.value)
+    assert "pip install '.[mcp]' in the source tree" in str(caught.value)
     assert caught.value.problems[0].key == "mcp.servers"
 
 

@@ -217,5 +217,6 @@ def test_without_the_parser_the_way_to_it_is_named(monkeypatch: pytest.MonkeyPat
     with pytest.raises(ConfigError) as caught:
         open_web(WebSettings(enabled=True))
     assert str(caught.value) == (
-        "web.enabled: needs the package selectolax: pip install 'session-runtime[web]'"
+        "web.enabled: needs the package selectolax: pip install '.[web]' in the source tree of"
+        " session-runtime"
     )

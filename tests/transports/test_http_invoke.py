@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from session_runtime.audit.tail import last_lines
+from session_runtime.registry.keyring import hash_of
+from tests.support import ECHO, write_agent
 from tests.transports.configured import code, fits
 from tests.transports.invoking import tools
-from tests.transports.stub import EVENTS, bearer, frames
+from tests.transports.stub import EVENTS, bearer, frames, key_of
 
 KEYED = {"idempotency-key": "k1"}
 
@@ -289,3 +291,36 @@ async def test_the_list_of_tools_is_the_principals_own_in_pages_with_schemas_on_
         "properties": {"n": {"type": "integer"}},
         "additionalProperties": False,
     }
+
+
+OPERATOR = f'[http.keys.op]\nhash = "{hash_of(key_of("op"))}"\nroles = ["admin"]\n'
+
+
+@pytest.mark.requirement("NET-1f")
+async def test_an_operators_list_of_all_tools_says_invokable_of_those_alone_that_it_can_call(
+    tmp_path: Path,
+) -> None:
+    write_agent(tmp_path / "tools", "researcher", tools={"cite": ECHO})
+    rule = '[access.rules.x]\ndeny = ["a.breaks"]\n'
+    async with tools(tmp_path, more=f"{rule}{OPERATOR}") as at:
+        await at.runtime.brake.revoke("a.note", "broken", "op")
+        answer = await at.client.get("/v1/tools?schemas=false", headers=bearer("op"))
+        told = {each["name"]: each["invokable"] for each in answer.json()["tools"]}
+        found = {
+            name: (await at.invoke(name, {"arguments": {"x": 1}}, "op")).status_code != 404
+            for name in told
+        }
+    assert told == found
+    assert {name for name, each in told.items() if not each} == {
+        "a.note",
+        "a.breaks",
+        "agents.researcher.cite",
+    }
+
+
+@pytest.mark.requirement("NET-1f")
+async def test_while_it_is_off_no_tool_is_said_to_be_invokable(tmp_path: Path) -> None:
+    async with tools(tmp_path, 'allow = ["*"]\n', OPERATOR) as at:
+        for who in ("ann", "op"):
+            listed = (await at.client.get("/v1/tools", headers=bearer(who))).json()["tools"]
+            assert [each["invokable"] for each in listed] == [False] * 4

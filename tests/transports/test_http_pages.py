@@ -19,7 +19,7 @@ async def test_the_pages_answer() -> None:
             for path in ("/v1/tools", "/v1/status", "/healthz", "/readyz", "/openapi.json")
         }
     assert pages == {
-        "/v1/tools": {"tools": [{"name": "a.b"}]},
+        "/v1/tools": {"tools": [{"name": "a.b", "invokable": False}]},
         "/v1/status": {"state": "ready"},
         "/healthz": {"status": "ok"},
         "/readyz": {"status": "ready"},

@@ -70,7 +70,7 @@ class Callbacks:
         if self._target(name, principal) is None:
             raise RequestError(
                 f"there is no callback {name[:100]!r} for {principal!r}: an operator adds"
-                " [callbacks.NAME], and its address stands there",
+                " [callbacks.NAME] with its address, or the principal to its principals",
                 code="request.unknown_callback",
             )
         if len(self._tasks) >= MOST_EXPECTED:

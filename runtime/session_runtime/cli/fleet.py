@@ -77,14 +77,19 @@ async def _asked(settings: Settings, urls: Sequence[str], folder: Path) -> tuple
 
 
 def _key(settings: Settings, folder: Path) -> str | None:
-    """The key of [fleet], which is looked for here and now; raises ConfigError if it is not to be had."""
+    """The key of [fleet], which is looked for here and now; None, with a warning, if it is not to be had.
+
+    Replicas that ask for none, or whose broker tells of them, can be shown without it.
+    """
     written = settings.fleet.admin_from
     if written is None:
         return None
     try:
         found = resolve(written, settings.runtime.secret_sources, os.environ, folder)
     except UnreadableError as error:
-        raise ConfigError([Problem(str(error), key="fleet.admin_from")]) from None
+        warning = f"warning: fleet.admin_from: {error}; asked without a key"
+        click.echo(one_line(warning), err=True)
+        return None
     return None if found.value is None else found.value.get_secret_value()
 
 

@@ -1,16 +1,17 @@
 """``keys``: makes, lists and removes the keys that let callers in, in the configuration file (NET-2)."""
 
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+from dataclasses import replace
+from typing import Any, Final
 
 import click
 
+from session_runtime.app.reader import ConfigReader
 from session_runtime.cli.options import Files, file_options, json_option
 from session_runtime.cli.proof import KEYS, NO_KEY, OPEN, STILL_IN, proven
 from session_runtime.cli.reading import Look, looked_at, opened_to_edit, reader_of
 from session_runtime.cli.screen import print_json
-from session_runtime.config.edit import draft, open_file, plan, write
+from session_runtime.config.edit import ConfigFile, draft, open_file, plan, write
 from session_runtime.config.http import HttpKey
 from session_runtime.config.rewrite import rewritten
 from session_runtime.config.snapshot import ConfigSnapshot
@@ -20,7 +21,8 @@ from session_runtime.registry.keyring import hash_of, new_key
 from session_runtime.spelling import hint
 from session_runtime.wire import printable
 
-_SHOWN_DIGITS = 8
+_DEFAULTS: Final = b"# defaults alone\n"
+_SHOWN_DIGITS: Final = 8
 
 
 @click.group(name="keys")
@@ -45,21 +47,30 @@ def add_key(name: str, files: Files, to_file: bool, as_json: bool, **more: Any) 
     Without --write, the lines to add to the file go to the error stream.
     """
     reader = reader_of(files)
-    snapshot = Look(reader)() if to_file else looked_at(reader)
+    file = opened_to_edit(reader) if to_file else _opened_to_show(reader)
+    snapshot = Look(reader)() if to_file else looked_at(reader, file.content)
     if name in snapshot.settings.http.keys:
         raise RequestError(f"there is a key of {name!r} already: keys revoke it, or choose a name")
     key = new_key()
     entry = {"hash": hash_of(key), **_given(more)}
     if to_file:
-        write(proven(reader, draft(opened_to_edit(reader), {(*KEYS, name): entry})))
+        write(proven(reader, draft(file, {(*KEYS, name): entry})))
     else:
-        file = open_file(reader.path, may_be_absent=True)
         plan(file, {(*KEYS, name): entry}, Look(reader))
     if as_json:
         print_json({"name": name, "key": key, "hash": entry["hash"], "written": to_file})
         return
     click.echo(key)
-    click.echo(_what_next(reader.path, name, entry, to_file), err=True)
+    click.echo(_what_next(file, name, entry, to_file), err=True)
+
+
+def _opened_to_show(reader: ConfigReader) -> ConfigFile:
+    """Read the file that lines are shown for; an empty one says as little as none, as it stays as it is.
+
+    To write into it, or to start with it, is another matter: there it may be what a failed save left (REL-2).
+    """
+    file = open_file(reader.path, may_be_absent=True)
+    return replace(file, content=_DEFAULTS) if file.content is not None and file.is_blank else file
 
 
 @command.command("list")
@@ -135,9 +146,10 @@ def _shown(name: str, key: HttpKey) -> dict[str, Any]:
     }
 
 
-def _what_next(file: Path, name: str, entry: Mapping[str, Any], to_file: bool) -> str:
+def _what_next(file: ConfigFile, name: str, entry: Mapping[str, Any], to_file: bool) -> str:
     kept = "the key is shown this once; keep it where the caller finds it"
     if to_file:
-        return printable(f"{kept}\nits hash was added to {file}")
+        return printable(f"{kept}\nits hash was added to {file.name}")
     lines = rewritten("", {(*KEYS, name): entry})
-    return printable(f"{kept}\nadd to {file}, or use --write:\n\n{lines.strip()}")
+    or_write = ", or use --write" if file.content not in (None, _DEFAULTS) else ""
+    return printable(f"{kept}\nadd to {file.name}{or_write}:\n\n{lines.strip()}")

@@ -56,9 +56,12 @@ def source_of(reader: ConfigReader) -> str:
     return f"no {reader.path}: defaults and variables alone"
 
 
-def looked_at(reader: ConfigReader) -> ConfigSnapshot:
-    """Read it; what was set without effect, or cannot be reached, is told on the error stream."""
-    snapshot = Look(reader)()
+def looked_at(reader: ConfigReader, text: bytes | None = None) -> ConfigSnapshot:
+    """Read it; what was set without effect, or cannot be reached, is told on the error stream.
+
+    ``text`` stands in for the file's content.
+    """
+    snapshot = Look(reader)(text)
     for warning in snapshot.warnings:
         click.echo(f"warning: {printable(str(warning))}", err=True)
     return snapshot

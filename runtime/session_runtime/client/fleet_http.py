@@ -14,8 +14,8 @@ TIMEOUT_S: Final = 5.0
 _MOST_BYTES: Final = 4_194_304
 _AT_ONCE: Final = 32
 _REFUSED: Final = {
-    401: "it refuses the key: set fleet.key to the key of an admin",
-    403: "it refuses: the key of fleet.key is not that of an admin",
+    401: "it wants the key of an admin, which fleet.admin_from is to name",
+    403: "it refuses the key that fleet.admin_from names, which is not that of an admin",
 }
 
 

@@ -1,7 +1,7 @@
 """Asks daemons behind an MQTT broker; a request is sent again, under the same name, where that is needed.
 
 Once a replica has begun it, it goes again to that one only, until that one is gone. For backends; needs the
-extra session-runtime[mqtt]. What both ends agree on stands in ``wire/mqtt``.
+extra `mqtt`. What both ends agree on stands in ``wire/mqtt``.
 """
 
 import asyncio

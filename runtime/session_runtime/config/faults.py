@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import SecretStr, ValidationError
 
 from session_runtime.config.by_name import holds_arguments, names_secret
 from session_runtime.config.http import KEY_SHAPE
@@ -39,12 +39,20 @@ _QUERY = re.compile(r"\?\S+|#\S*=\S+")
 
 
 def problems_of(
-    error: ValidationError, candidates: Candidates, place: Callable[[KeyPath], Origin]
+    error: ValidationError,
+    candidates: Candidates,
+    place: Callable[[KeyPath], Origin],
+    told: Collection[KeyPath] = (),
 ) -> Iterator[Problem]:
-    """One problem per validation error; ``place`` tells where a key was given, or its table."""
+    """One problem per validation error; ``place`` tells where a key was given, or its table.
+
+    Nothing is said of the keys ``told``: it is known already why those have no value.
+    """
     for fault in error.errors(include_url=False, include_input=False):
         rule = expected(fault["type"], fault.get("ctx", {}), fault["msg"])
         path, position = _path_of(fault["loc"], candidates)
+        if path in told:
+            continue
         if path in candidates:
             given = candidates[path][0]
             hidden = fault["type"] == UNSHOWN
@@ -109,6 +117,8 @@ def expected(kind: str, context: Mapping[str, Any], otherwise: str) -> str:
 def describe(value: object, path: KeyPath) -> str:
     """Write the value as an operator would, short, and never a secret."""
     leaf = leaf_at(path)
+    if isinstance(value, SecretStr) and not value.get_secret_value():
+        return written("")
     if leaf.secret or (leaf.anything and names_secret(path)):
         return MASK
     if holds_arguments(path) and isinstance(value, str):

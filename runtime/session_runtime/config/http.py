@@ -135,7 +135,7 @@ class HttpSettings(Section):
     mcp: bool = key(
         False,
         "Whether /mcp offers the tools to MCP clients, to each of them what it may use; needs the extra"
-        " session-runtime[mcp].",
+        " mcp.",
         acts="now",
     )
 
@@ -146,8 +146,8 @@ class HttpSettings(Section):
     def _sdk_is_there(cls, mcp: bool) -> bool:
         if mcp and importlib.util.find_spec("mcp") is None:
             raise ValueError(
-                "needs the MCP SDK, which is not installed: pip install 'session-runtime[mcp]'"
-                " (in its source tree: '.[mcp]')"
+                "needs the MCP SDK, which is not installed: pip install '.[mcp]' in the source tree of"
+                " session-runtime"
             )
         return mcp
 

@@ -197,7 +197,7 @@ def _validated(gathered: _Gathered, resolved: Resolved) -> Settings:
     try:
         settings = Settings(**_tree(resolved.values))
     except ValidationError as error:
-        problems += problems_of(error, gathered.candidates, gathered.place)
+        problems += problems_of(error, gathered.candidates, gathered.place, resolved.unreadable)
     else:
         problems += (
             gathered.place(path).problem(dotted(path), fault)

@@ -59,7 +59,7 @@ class MqttSettings(Section):
     )
     enabled: bool = key(
         False,
-        "Whether asks are taken from the broker; needs the extra session-runtime[mqtt].",
+        "Whether asks are taken from the broker; needs the extra mqtt.",
         acts="restart",
     )
     host: Name = key(
@@ -156,8 +156,8 @@ class MqttSettings(Section):
     def _library_is_there(cls, enabled: bool) -> bool:
         if enabled and importlib.util.find_spec("aiomqtt") is None:
             raise ValueError(
-                "needs aiomqtt, which is not installed: pip install 'session-runtime[mqtt]'"
-                " (in its source tree: '.[mqtt]')"
+                "needs aiomqtt, which is not installed: pip install '.[mqtt]' in the source tree of"
+                " session-runtime"
             )
         return enabled
 

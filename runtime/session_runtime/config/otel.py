@@ -18,7 +18,7 @@ class OtelSettings(Section):
 
     enabled: bool = key(
         False,
-        "Whether spans are sent; needs the extra session-runtime[otel]. Traces do not need it.",
+        "Whether spans are sent; needs the extra otel. Traces do not need it.",
     )
     endpoint: str = key(
         DEFAULT_ENDPOINT,
@@ -49,7 +49,7 @@ class OtelSettings(Section):
         if enabled and not _is_installed():
             raise ValueError(
                 "needs opentelemetry-sdk and its OTLP exporter, which are not installed:"
-                " pip install 'session-runtime[otel]' (in its source tree: '.[otel]')"
+                " pip install '.[otel]' in the source tree of session-runtime"
             )
         return enabled
 

@@ -39,9 +39,13 @@ reference itself stands for the secret and the configuration can be looked at, b
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """Values ready for validation, the system prompt, what came up, and the files that were read."""
+    """Values ready for validation, the system prompt, what came up, and the files that were read.
+
+    ``unreadable`` are the keys that have no value for that reason, which is among the problems.
+    """
 
     values: Mapping[KeyPath, object]
+    unreadable: frozenset[KeyPath]
     system_prompt: str
     problems: tuple[Problem, ...]
     warnings: tuple[Problem, ...]
@@ -91,9 +95,10 @@ def resolve_values(
     unusable = _unusable_paths(in_force, values)
     fetched: tuple[_Fetched[SecretStr | None] | _Fetched[str], ...] = (*secrets.values(), prompt)
     values |= {path: secret.value for path, secret in secrets.items()}
-    unreadable = {path for path, secret in secrets.items() if secret.problems}
+    unreadable = frozenset(path for path, secret in secrets.items() if secret.problems)
     return Resolved(
         {path: value for path, value in values.items() if path not in unreadable},
+        unreadable,
         prompt.value,
         (*unusable, *(problem for each in fetched for problem in each.problems)),
         (*_in_arguments(in_force), *(warning for each in fetched for warning in each.warnings)),

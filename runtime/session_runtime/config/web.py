@@ -49,9 +49,7 @@ class WebSettings(Section):
     public (private networks, this machine, metadata services) are refused whatever name leads there.
     """
 
-    enabled: bool = key(
-        False, "Whether the tool web.fetch is there; needs the extra session-runtime[web]."
-    )
+    enabled: bool = key(False, "Whether the tool web.fetch is there; needs the extra web.")
     timeout_s: Seconds = key(
         20.0, "The longest that getting a page and reading it may take, in seconds.", network=True
     )

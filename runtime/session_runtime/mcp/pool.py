@@ -135,7 +135,7 @@ class ServerPool:
                     [
                         Problem(
                             "servers need the extra mcp, which is not installed: pip install"
-                            " 'session-runtime[mcp]' (in its source tree: '.[mcp]')",
+                            " '.[mcp]' in the source tree of session-runtime",
                             key=dotted(("mcp", "servers")),
                         )
                     ]

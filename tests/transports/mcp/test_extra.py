@@ -12,7 +12,7 @@ from session_runtime.errors import ConfigError
 from tests.support import opened
 from tests.transports.mcp.served import ON, RUNTIME, serving, tools
 
-PIP = "pip install 'session-runtime[mcp]'"
+PIP = "pip install '.[mcp]' in the source tree of session-runtime"
 
 
 @pytest.fixture

@@ -222,13 +222,13 @@ def extras(settings: Settings) -> Iterator[Finding]:
         if not is_wanted(settings):
             continue
         if is_installed(module):
-            yield Finding("extras", "ok", f"session-runtime[{name}] is installed")
+            yield Finding("extras", "ok", f"what {name} needs is installed")
         else:
             yield Finding(
                 "extras",
                 "fail",
                 f"{module} is not installed, and the configuration needs it",
-                f"pip install 'session-runtime[{name}]'",
+                f"pip install '.[{name}]' in the source tree of session-runtime",
             )
 
 

@@ -146,7 +146,7 @@ def open_page_reader() -> PageReader:
     """Find the HTML parser; ConfigError says how to install it."""
     found = importlib.util.find_spec(_PARSER)
     if found is None or found.origin is None:
-        problem = "needs the package selectolax: pip install 'session-runtime[web]'"
+        problem = "needs the package selectolax: pip install '.[web]' in the source tree of session-runtime"
         raise ConfigError([Problem(problem, key="web.enabled")])
     return PageReader(str(Path(found.origin).parents[1]))
 

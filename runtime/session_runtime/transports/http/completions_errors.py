@@ -12,6 +12,7 @@ from starlette.responses import Response
 from session_runtime.ask.service import GONE
 from session_runtime.transports.http.answers import STOPPING, json_answer, refused, retry_header
 from session_runtime.transports.http.completions_request import EXTENSION
+from session_runtime.transports.http.openai_paths import way_out
 from session_runtime.types import AskEvent, AskResult, AskStarted, ErrorInfo, ToolStarted
 from session_runtime.wire import error_to_json
 
@@ -70,7 +71,7 @@ def is_openai(path: str) -> bool:
 
 def in_style(path: str, answer: Response) -> Response:
     """Put an error object of ours into OpenAI's form, if it answers a request to that interface."""
-    if not is_openai(path):
+    if not is_openai(path) and way_out(path) is None:
         return answer
     told = json.loads(bytes(answer.body))["error"]
     info = ErrorInfo(told["code"], told["message"], told["retryable"], told.get("retry_after_s"))

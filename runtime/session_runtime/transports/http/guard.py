@@ -22,6 +22,7 @@ from session_runtime.transports.http.completions_errors import (
 from session_runtime.transports.http.head import check_path, check_size
 from session_runtime.transports.http.keyed import check_keyed, owner_of_key
 from session_runtime.transports.http.keyless import check_keyless
+from session_runtime.transports.http.openai_paths import way_out
 from session_runtime.types import LOCAL, Principal
 
 OPEN: Final = frozenset({"/healthz", "/readyz"})
@@ -128,7 +129,7 @@ def admit(scope: Scope, keys: Keyring) -> Principal:
 
 def _is_for_callers(path: str) -> bool:
     is_below = path.startswith(OF_ONE_ASK) or INVOKE.fullmatch(path) is not None
-    return path in FOR_CALLERS or is_below or is_openai(path)
+    return path in FOR_CALLERS or is_below or is_openai(path) or way_out(path) is not None
 
 
 def require_admin(principal: Principal) -> None:

@@ -1,7 +1,7 @@
 """The doors to look through: tools, status, health, and the description of the routes."""
 
-from collections.abc import Mapping
-from typing import Any, Final
+from functools import partial
+from typing import Final
 
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
@@ -34,7 +34,8 @@ class Pages:
     async def tools(self, request: Request) -> Response:
         """``GET /v1/tools``: what the identity in the query may use; without one the principal itself.
 
-        Admins see all without one. A list that is too long says under ``next`` where to go on.
+        Admins see all without one. Each tool tells if the caller may call it by its name, for that
+        identity (NET-1f). A list that is too long says under ``next`` where to go on.
         """
         principal = self._gate.admit(request.scope)
         query = request.query_params
@@ -42,14 +43,15 @@ class Pages:
         if identity is None and not principal.admin:
             identity = Identity()
         most, schemas = _limit(query), _flag(query, "schemas")
-        tools = self._door.tools(
-            identity, principal, after=query.get("after", ""), limit=most + 1, schemas=schemas
+        page = partial(
+            self._door.tools, principal=principal, after=query.get("after", ""), limit=most + 1
         )
-        listed: list[Mapping[str, Any]] = [*tools[:most]]
+        tools = page(identity, schemas=schemas)
         invoke = self._door.live.snapshot.settings.http.invoke
-        if invoke.enabled:
-            names = offered(invoke)
-            listed = [{**tool, "invokable": tool["name"] in names} for tool in listed]
+        own = identity is None and invoke.enabled
+        usable, names = page(Identity(), schemas=False) if own else tools, offered(invoke)
+        invokable = {tool["name"] for tool in usable if tool["name"] in names}
+        listed = [{**tool, "invokable": tool["name"] in invokable} for tool in tools[:most]]
         more = {"next": listed[-1]["name"]} if len(tools) > most else {}
         return json_answer({"tools": listed, **more})
 

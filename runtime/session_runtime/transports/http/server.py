@@ -19,7 +19,6 @@ from session_runtime.errors import RequestError, SessionRuntimeError
 from session_runtime.transports.http.answers import (
     on_error,
     on_fault,
-    on_http_exception,
     on_request_error,
 )
 from session_runtime.transports.http.approvals import approval_routes
@@ -32,6 +31,7 @@ from session_runtime.transports.http.door import HttpDoor, HttpLimits
 from session_runtime.transports.http.guard import Gate, Guard, NetworkGate
 from session_runtime.transports.http.invoke import invoke_routes
 from session_runtime.transports.http.mcp import mcp_routes
+from session_runtime.transports.http.openai_paths import on_lost
 from session_runtime.transports.http.pages import Pages
 from session_runtime.transports.http.protocol import BoundedHttp, ConnectionBounds
 from session_runtime.transports.http.servers import server_routes
@@ -77,7 +77,7 @@ def build_app(
         exception_handlers={
             RequestError: styled(on_request_error),
             SessionRuntimeError: styled(on_error),
-            HTTPException: styled(on_http_exception),
+            HTTPException: styled(on_lost),
             Exception: styled(on_fault),
         },
     )

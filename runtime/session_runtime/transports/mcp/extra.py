@@ -6,8 +6,7 @@ from typing import Final
 from session_runtime.errors import ConfigError, Problem
 
 MISSING: Final = (
-    "the MCP SDK is not installed: pip install 'session-runtime[mcp]'"
-    " (in its source tree: '.[mcp]')"
+    "the MCP SDK is not installed: pip install '.[mcp]' in the source tree of session-runtime"
 )
 
 
