@@ -23,6 +23,9 @@ from session_runtime.search.terms import Lexicon
 TERM_SHIFT, DOC_SHIFT, FIELD_SHIFT = 36, 12, 8
 """An entry is ``term << 36 | doc << 12 | field << 8 | count``; a word or a phrase stands like a term."""
 
+PARTED = 0x80
+"""Stands in a count for a word that a name holds as two: ``keyvault`` in ``key_vault``."""
+
 Positions = tuple[int, ...]
 NONE: Positions = ()
 LONGEST_SPELLING = 8
@@ -101,7 +104,7 @@ class NameTables:
 class Postings:
     """For the term with number ``t``: the slice ``offsets[t]:offsets[t + 1]`` of the other arrays.
 
-    An entry says that the tool ``docs`` holds the term ``counts`` times in the field
+    An entry says that the tool ``docs`` holds the term ``counts`` times, or ``PARTED``, in the field
     ``cells // tools``; ``cells`` is ``field * tools + doc``. Entries of one term and tool stand
     together: ``pairs`` is where each such pair begins, ``pair_offsets`` is for ``pairs`` what
     ``offsets`` is for the entries.

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from session_runtime.search.corpus import Corpus
+from session_runtime.search.corpus import PARTED, Corpus
 from session_runtime.search.fields import LENGTH_NORMS, NAMING
 
 Docs = npt.NDArray[np.int64]
@@ -51,7 +51,7 @@ def compute_impacts(
         terms = len(postings.offsets) - 1
         none, zeros = np.empty(0, np.int64), [0] * (terms + 1)
         return Impacts(zeros, none, np.empty(0), zeros, none, [0.0] * terms)
-    evidence = np.add.reduceat(postings.counts * cell_weights[postings.cells], postings.pairs)
+    evidence = np.add.reduceat((postings.counts % PARTED) * cell_weights[postings.cells], postings.pairs)
     in_name = postings.cells < len(NAMING) * len(corpus.names)
     naming = np.logical_or.reduceat(in_name, postings.pairs)
     found = evidence > 0

@@ -5,13 +5,14 @@ How much one word brings to one tool is decided in ``rank``, what all bring toge
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from session_runtime.search.corpus import Positions
-from session_runtime.search.evidence import Evidence, Spoken, Term, collect, weighted
+from session_runtime.search.evidence import JOINED, Evidence, Spoken, Term, collect, weighted
 from session_runtime.search.impacts import Docs, Scores
 from session_runtime.search.lru import Lru
 from session_runtime.search.query import Keywords, Word
@@ -72,18 +73,22 @@ class Ranking:
 class Sought(NamedTuple):
     """What one word of a query finds among the visible tools.
 
-    ``terms`` are all evidence for it, ``docs`` the tools found, ``named`` those whose name holds the
-    whole word; ``unbroken`` is text without blanks between its words.
+    ``terms`` are all evidence for it, and ``bridges`` names that write two parts of it as one; ``docs``
+    are the tools found, ``named`` those whose name holds the whole word; ``unbroken`` is text without
+    blanks between its words.
     """
 
     terms: tuple[Term, ...]
     docs: Docs
     named: Docs
     unbroken: bool
+    bridges: tuple[Term, ...] = ()
 
-    def as_literal(self) -> tuple[Term, ...]:
-        """The evidence if the word stands in quotes."""
-        return tuple(weighted(term.hits, MINOR) for term in self.terms)
+    def evidence(self, literal: bool) -> tuple[Term, ...]:
+        """What speaks for tools; of a ``literal``, a word in quotes, all counts less and no bridge at all."""
+        if literal:
+            return tuple(weighted(term.hits, MINOR) for term in self.terms)
+        return self.terms + self.bridges if self.bridges else self.terms
 
 
 class KeywordRanker:
@@ -126,7 +131,7 @@ class KeywordRanker:
             if (hits := self._small(word.text)) is not None
         }
         words |= {
-            word.text: Spoken(word.text, found.as_literal() if word.literal else found.terms)
+            word.text: Spoken(word.text, found.evidence(word.literal))
             for word, found in zip(telling, sought, strict=True)
         }
         sentences = [
@@ -156,20 +161,34 @@ class KeywordRanker:
             named.append(held if joined is None else _in_either(held, joined.named))
             found += parts if joined is None else (*parts, joined)
             found += self._scorer.long_words(run) if is_cjk(run) else ()
-        docs = (
-            found[0].docs
-            if len(found) == 1
-            else np.unique(np.concatenate([hits.docs for hits in found]))
-        )
+        bridges = self._find_bridges(pieces)
         weight = MINOR if text.casefold() in LIGHT_WORDS else 1.0
-        terms = tuple(weighted(hits, weight) for hits in found)
-        return Sought(terms, docs, _in_all(named), any(map(is_cjk, pieces)))
+        return Sought(
+            tuple(weighted(hits, weight) for hits in found),
+            _in_any([hits.docs for hits in chain(found, filter(None, bridges))]),
+            _in_all(_bridged(named, bridges)),
+            any(map(is_cjk, pieces)),
+            tuple(weighted(hits, JOINED) for hits in bridges if hits is not None),
+        )
 
     def _find_run(self, run: str) -> tuple[list[Hits], Hits | None]:
         cut = analyse(run)
         parts = telling_terms(run) if is_cjk(run) else cut.parts
         joined = self._scorer.hits(cut.joined) if cut.joined is not None else None
         return [self._scorer.hits(part) for part in parts], joined
+
+    def _find_bridges(self, pieces: Sequence[str]) -> list[Hits | None]:
+        """The names that write two neighbouring pieces of a word as one: ``wi-fi`` is a ``wifi`` too."""
+        return [
+            self._find_bridge(left.lower(), right.lower())
+            if is_plain(left) and is_plain(right)
+            else None
+            for left, right in pairwise(pieces)
+        ]
+
+    def _find_bridge(self, left: str, right: str) -> Hits | None:
+        hits = self._scorer.joined(left, right)
+        return hits if hits is not None and len(hits.named) else None
 
     def _with_every_word(self, words: Sequence[Word], sought: Sequence[Sought]) -> Docs:
         """The tools whose name holds all telling words, and of these those with the small ones too."""
@@ -190,18 +209,24 @@ class KeywordRanker:
     def _holders(self, word: Word) -> npt.NDArray[np.bool_]:
         """Tools that hold every part of a required word, or its joined form."""
         holders = self._scorer.holders
-        held = np.ones(self._scorer.size, dtype=np.bool_)
-        for run in runs(word.text):
+        held: list[npt.NDArray[np.bool_]] = []
+        pieces = runs(word.text)
+        for run in pieces:
             cut = analyse(run)
             whole = np.logical_and.reduce([holders(part) for part in cut.parts])
-            held &= whole if cut.joined is None else whole | holders(cut.joined)
-        return held
+            held.append(whole if cut.joined is None else whole | holders(cut.joined))
+        for at, (left, right) in enumerate(pairwise(pieces)):
+            bridge = holders(left.casefold() + right.casefold())
+            held[at] |= bridge
+            held[at + 1] |= bridge
+        return np.logical_and.reduce(held)
 
 
 def _bytes_of(text: str, sought: Sought) -> int:
     """About how much memory it takes to keep what a word finds."""
     several = 0 if len(sought.terms) == 1 else sought.docs.nbytes + sought.named.nbytes
-    return several + bytes_of(text, (term.hits for term in sought.terms))
+    terms = chain(sought.terms, sought.bridges)
+    return several + bytes_of(text, (term.hits for term in terms))
 
 
 def telling_words(words: Sequence[Word]) -> Sequence[Word]:
@@ -231,9 +256,27 @@ def _drop_mere_mentions(words: Sequence[Word], sought: Sequence[Sought], scores:
     scores[~meant] = 0
 
 
+def _bridged(named: Sequence[Docs], bridges: Sequence[Hits | None]) -> list[Docs]:
+    """The tools whose name holds each piece of a word, alone or as one with a neighbour."""
+    held = list(named)
+    for at, hits in enumerate(bridges):
+        if hits is not None:
+            held[at] = _in_either(held[at], hits.named)
+            held[at + 1] = _in_either(held[at + 1], hits.named)
+    return held
+
+
 def _in_either(left: Docs, right: Docs) -> Docs:
     """What is in one of two ascending arrays, or in both."""
     return np.union1d(left, right) if len(left) and len(right) else left if len(left) else right
+
+
+def _in_any(sets: Sequence[Docs]) -> Docs:
+    """What is in any of some ascending arrays."""
+    if len(sets) == 1:
+        return sets[0]
+    held_by_any: Docs = np.bincount(np.concatenate(sets)).nonzero()[0]
+    return held_by_any
 
 
 def _in_all(sets: Sequence[Docs]) -> Docs:

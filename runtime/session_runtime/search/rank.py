@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from session_runtime.search.corpus import Corpus
+from session_runtime.search.corpus import PARTED, Corpus
 from session_runtime.search.deeds import DEEDS, NO_DEED
 from session_runtime.search.fields import Field
 from session_runtime.search.impacts import Docs, Scores, cell_weights, compute_impacts
@@ -87,7 +87,7 @@ class Scorer:
             return {}
         docs, cells, counts = self._postings(hits.term)
         own = cells[docs == doc]
-        parts = counts[docs == doc] * self._cell_weights[own]
+        parts = (counts[docs == doc] % PARTED) * self._cell_weights[own]
         total = float(parts.sum())
         if not total:
             return {"similar": impact}
@@ -107,7 +107,18 @@ class Scorer:
         number = self._corpus.lexicon.numbers.get(term)
         if number is None or not self._impacts.held(number):
             return None
-        return self._hits_of(term, number)
+        return self._in_one(self._hits_of(term, number))
+
+    def _in_one(self, hits: Hits) -> Hits | None:
+        """The tools that write a word as one; those whose names hold it as two have both words anyway."""
+        docs, _, counts = self._postings(hits.term)
+        if not (parted := counts & PARTED).any():
+            return hits
+        in_one = np.zeros(self.size, dtype=np.bool_)
+        in_one[docs[parted == 0]] = True
+        kept = in_one[hits.docs]
+        found = hits.docs[kept]
+        return hits._replace(docs=found, impacts=hits.impacts[kept]) if len(found) else None
 
     def long_words(self, run: str) -> Iterator[Hits]:
         """What the synonyms find of the words in text without blanks that are longer than a pair."""
@@ -177,14 +188,15 @@ class Scorer:
         return found
 
     def _alone(self, term: str) -> Hits:
-        """What a term finds without synonyms; a compound finds the tools that hold all of its terms."""
+        """What a term finds without synonyms; a compound finds the tools that hold all of its terms, too."""
         hits = self._own(term)
-        pieces = self._corpus.lexicon.compounds.get(term, ())
-        if len(hits.docs) or not pieces:
+        pieces = self._corpus.lexicon.compounds.get(term)
+        if pieces is None:
             return hits
         found = [self._own(piece) for piece in pieces]
         both = reduce(partial(_both, term), found)
-        return both._replace(impacts=both.impacts / len(found), best=both.best / len(found))
+        apart = both._replace(impacts=both.impacts / len(found), best=both.best / len(found))
+        return _first_of(apart, hits)
 
     def _own(self, term: str) -> Hits:
         """Exactly this term."""
@@ -292,6 +304,18 @@ def _may_be_glued(left: str, right: str) -> bool:
 
 def _nothing(term: str) -> Hits:
     return Hits(term, _NO_DOCS, _NO_SCORES, _NO_DOCS, 0.0)
+
+
+def _first_of(one: Hits, other: Hits) -> Hits:
+    """The tools that either finds; what ``one`` says of a tool goes before what ``other`` says."""
+    if not len(one.docs) or not len(other.docs):
+        return one if len(one.docs) else other
+    more = ~np.isin(other.docs, one.docs)
+    docs = np.concatenate((one.docs, other.docs[more]))
+    order = np.argsort(docs)
+    impacts = np.concatenate((one.impacts, other.impacts[more]))[order]
+    named = np.union1d(one.named, other.named)
+    return Hits(one.term, docs[order], impacts, named, max(one.best, other.best))
 
 
 def _both(term: str, left: Hits, right: Hits) -> Hits:

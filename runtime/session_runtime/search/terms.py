@@ -26,6 +26,7 @@ _RUN = re.compile(f"[{_CJK}]+|[^\\W_{_CJK}]+")
 _CJK_START = re.compile(f"[{_CJK}]")
 _LETTERS_OR_DIGITS = re.compile(r"\d+|\D+")
 _CAMEL = re.compile(r"[A-Z]{2,}(?=s(?![a-z]))|[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_NAME_BORDER = re.compile(r"[./:\n]|__")
 _STEMMED = (3, 40)
 PHRASE_NUMBERS = (1 << 27) - 1
 
@@ -136,6 +137,22 @@ def analyse(run: str) -> Analysed:
         return Analysed((*run, *map("".join, pairwise(run))))
     cut = tuple(parts(run))
     return Analysed(cut, run.casefold() if len(cut) > 1 else None)
+
+
+def joined_neighbours(names: str) -> list[str]:
+    """Each two neighbouring words of names as one: ``keyvault`` and ``vaultlist`` of ``key_vault_list``.
+
+    Namespaces, other names in another line, digits, and text without blanks keep words apart.
+    """
+    joined: list[str] = []
+    for name in _NAME_BORDER.split(names):
+        words = [part if _joins(part) else "" for run in runs(name) for part in parts(run)]
+        joined += [left + right for left, right in pairwise(words) if left and right]
+    return joined
+
+
+def _joins(part: str) -> bool:
+    return part.isalpha() and not is_cjk(part)
 
 
 def pieces_of(word: str) -> Iterator[str]:
