@@ -80,6 +80,18 @@ def test_a_form_that_names_several_tools_puts_all_of_them_first() -> None:
     assert ranked(view, "search") == ["a.search", "b.search", "search_engine"]
 
 
+@pytest.mark.requirement("TS-8")
+def test_of_several_tools_that_a_word_names_the_one_that_fits_the_others_too_comes_first() -> None:
+    others = (tool(f"o.{word}") for word in ("lorry", "ferry", "wagon"))
+    view = view_of(tool("a.get_user"), tool("z.get_user", "of a sled"), *others)
+    found = view.explain("get_user sled lorry ferry wagon", 2)
+    assert [item["name"] for item in found] == ["z.get_user", "a.get_user"]
+    for item in found:
+        parts = item["parts"]
+        assert isinstance(parts, list)
+        assert sum(part["score"] for part in parts) == pytest.approx(item["score"])
+
+
 @pytest.mark.requirement("TS-7")
 def test_an_alias_names_its_tool() -> None:
     session = session_of(*MUSIC, tool("clock.now", aliases=("Get-Time", "what time")))

@@ -40,6 +40,7 @@ KEYWORD_LIST = range(4, 11)
 
 
 _NO_DOCS: Docs = np.empty(0, np.int64)
+_NO_SHARES: Scores = np.empty(0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,13 +105,14 @@ class KeywordRanker:
         telling = telling_words(words)
         sought = [self._seek(word) for word in telling]
         scores = self._collect(keywords, telling, sought).scores()
+        shares = scores[list(exact)] if exact else _NO_SHARES
         scores *= scores >= WEAKEST * scores.max(initial=0)
         scores[self._with_every_word(words, sought)] += NAME_LAYER
         if len(telling) == len(words) and _misses_the_point(sought):
             scores[:] = 0
         _drop_mere_mentions(telling, sought, scores)
-        for position in exact:
-            scores[position] = EXACT_LAYER + scores[position] % 1
+        if exact:
+            scores[list(exact)] = EXACT_LAYER + shares
         for word in words:
             if word.required:
                 scores[~self._holders(word)] = 0

@@ -181,10 +181,10 @@ class Scorer:
         known = len(best)
         found: list[Hits] = []
         for term, number in zip(terms, map(lexicon.numbers.get, terms), strict=True):
-            if number is not None and number < known and best[number] > 0:
+            if term in lexicon.compounds:
+                found += filter(_finds, (self._alone(term),))
+            elif number is not None and number < known and best[number] > 0:
                 found.append(self._hits_of(term, number))
-            elif term in lexicon.compounds and len((hits := self._alone(term)).docs):
-                found.append(hits)
         return found
 
     def _alone(self, term: str) -> Hits:
@@ -300,6 +300,10 @@ def _may_be_glued(left: str, right: str) -> bool:
     return left not in STOP_WORDS and (
         right in SMALL_WORDS or (right not in STOP_WORDS and len(right) >= SHORTEST_PIECE)
     )
+
+
+def _finds(hits: Hits) -> bool:
+    return len(hits.docs) > 0
 
 
 def _nothing(term: str) -> Hits:
