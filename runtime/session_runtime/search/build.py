@@ -189,8 +189,17 @@ def _post(documents: Sequence[Document], terms: int, moves: Moves | None) -> Pos
     cells = (entries >> FIELD_SHIFT & 0xF).astype(np.int32) * len(documents) + docs
     offsets = _offsets(entries, terms)
     pairs = np.flatnonzero(np.diff(entries >> DOC_SHIFT, prepend=-1))
-    counts = (entries & 0xFF).astype(np.uint8)
-    return Postings(offsets, docs, cells, counts, pairs, np.searchsorted(pairs, offsets))
+    counts = (entries & PARTED - 1).astype(np.uint8)
+    parted = (entries & PARTED).astype(np.bool_)
+    naming = _any_by_pair(cells < len(NAMING) * len(documents), pairs)
+    at = np.searchsorted(pairs, offsets)
+    return Postings(offsets, docs, cells, counts, parted, pairs, at, naming)
+
+
+def _any_by_pair(
+    held: npt.NDArray[np.bool_], pairs: npt.NDArray[np.int64]
+) -> npt.NDArray[np.bool_]:
+    return np.logical_or.reduceat(held, pairs) if len(pairs) else held
 
 
 def _hold(documents: Sequence[Document], words: int, moves: Moves | None) -> Holders:

@@ -104,23 +104,26 @@ class NameTables:
 class Postings:
     """For the term with number ``t``: the slice ``offsets[t]:offsets[t + 1]`` of the other arrays.
 
-    An entry says that the tool ``docs`` holds the term ``counts`` times, or ``PARTED``, in the field
+    An entry says that the tool ``docs`` holds the term ``counts`` times, or ``parted``, in the field
     ``cells // tools``; ``cells`` is ``field * tools + doc``. Entries of one term and tool stand
     together: ``pairs`` is where each such pair begins, ``pair_offsets`` is for ``pairs`` what
-    ``offsets`` is for the entries.
+    ``offsets`` is for the entries; ``naming`` are the pairs of a term and a tool whose name holds it.
     """
 
     offsets: npt.NDArray[np.int64]
     docs: npt.NDArray[np.int32]
     cells: npt.NDArray[np.int32]
     counts: npt.NDArray[np.uint8]
+    parted: npt.NDArray[np.bool_]
     pairs: npt.NDArray[np.int64]
     pair_offsets: npt.NDArray[np.int64]
+    naming: npt.NDArray[np.bool_]
 
     def entries(self, tools: int) -> npt.NDArray[np.int64]:
         """The entries that the arrays were made from, sorted."""
         terms = _numbers(self.offsets) << TERM_SHIFT
-        return terms | _shifted(self.docs) | self.cells // tools << FIELD_SHIFT | self.counts
+        fields = self.cells // tools << FIELD_SHIFT
+        return terms | _shifted(self.docs) | fields | self.parted * PARTED | self.counts
 
     def slice_of(self, term: int | None) -> slice:
         """Where the entries of a term are; empty for a term that no tool has."""

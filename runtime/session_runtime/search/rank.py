@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from session_runtime.search.corpus import PARTED, Corpus
+from session_runtime.search.corpus import Corpus
 from session_runtime.search.deeds import DEEDS, NO_DEED
 from session_runtime.search.fields import Field
 from session_runtime.search.impacts import Docs, Scores, cell_weights, compute_impacts
@@ -87,7 +87,7 @@ class Scorer:
             return {}
         docs, cells, counts = self._postings(hits.term)
         own = cells[docs == doc]
-        parts = (counts[docs == doc] % PARTED) * self._cell_weights[own]
+        parts = counts[docs == doc] * self._cell_weights[own]
         total = float(parts.sum())
         if not total:
             return {"similar": impact}
@@ -111,14 +111,15 @@ class Scorer:
 
     def _in_one(self, hits: Hits) -> Hits | None:
         """The tools that write a word as one; those whose names hold it as two have both words anyway."""
-        docs, _, counts = self._postings(hits.term)
-        if not (parted := counts & PARTED).any():
+        postings = self._corpus.postings
+        found = postings.slice_of(self._corpus.lexicon.numbers.get(hits.term))
+        if not (parted := postings.parted[found]).any():
             return hits
         in_one = np.zeros(self.size, dtype=np.bool_)
-        in_one[docs[parted == 0]] = True
+        in_one[postings.docs[found][~parted]] = True
         kept = in_one[hits.docs]
-        found = hits.docs[kept]
-        return hits._replace(docs=found, impacts=hits.impacts[kept]) if len(found) else None
+        docs = hits.docs[kept]
+        return hits._replace(docs=docs, impacts=hits.impacts[kept]) if len(docs) else None
 
     def long_words(self, run: str) -> Iterator[Hits]:
         """What the synonyms find of the words in text without blanks that are longer than a pair."""

@@ -94,8 +94,8 @@ class SearchView:
     @cached_property
     def _listed(self) -> Positions:
         """The visible positions in the order of the directory."""
-        visible = self._visible.tolist()
-        return tuple(at for at in self._corpus.tables.listing if visible[at])
+        seen = self._seen
+        return tuple([at for at in self._corpus.tables.listing if seen[at]])
 
     def name(self, position: int) -> str:
         """The canonical name at a position."""
@@ -207,7 +207,7 @@ class SearchView:
         names, entries = self._corpus.names, self._corpus.tables.entries
         held_back = [at for at in self._listed if names[at] not in shown]
         return Layout(
-            tuple(names[at] for at in held_back),
+            tuple([names[at] for at in held_back]),
             directory_text([entries[at] for at in held_back], max_tokens),
         )
 
