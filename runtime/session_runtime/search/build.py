@@ -90,6 +90,7 @@ def build_corpus(
         spelling=spelling,
         weights=weights.bounded(),
         documents=MappingProxyType({document.key: document for document in documents}),
+        pairs_by_tool=np.bincount(postings.docs[postings.pairs], minlength=len(specs)),
     )
 
 

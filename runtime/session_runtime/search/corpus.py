@@ -193,7 +193,8 @@ class Corpus:
 
     ``lengths`` are the words of each field (rows) of each tool (columns), ``groups`` the number of each
     tool's group, ``deeds`` what its name says it does; ``synonyms`` are the groups of
-    words that the lexicon knows beside its own; ``documents`` stand in the order of positions.
+    words that the lexicon knows beside its own; ``documents`` stand in the order of positions;
+    ``pairs_by_tool`` are the numbers of terms that each tool holds.
     """
 
     tables: NameTables
@@ -208,6 +209,7 @@ class Corpus:
     spelling: Spelling
     weights: FieldWeights
     documents: Mapping[tuple[object, ...], Document]
+    pairs_by_tool: npt.NDArray[np.int64]
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from session_runtime.search.evidence import JOINED, Evidence, Spoken, Term, coll
 from session_runtime.search.impacts import Docs, Scores
 from session_runtime.search.lru import Lru
 from session_runtime.search.query import Keywords, Word
-from session_runtime.search.rank import Hits, Scorer, bytes_of, kept_bytes
+from session_runtime.search.rank import Hits, Scorer, bytes_of
 from session_runtime.search.spoken import telling_terms
 from session_runtime.search.terms import (
     LIGHT_WORDS,
@@ -28,12 +28,15 @@ from session_runtime.search.terms import (
     runs,
 )
 
-EXACT_LAYER, NAME_LAYER = 2, 1
+FULL_LAYER, EXACT_LAYER, NAME_LAYER = 3, 2, 1
 WEAKEST = 0.1
 """A tool that meets less than this share of what the best one meets is not a match."""
 
 MINOR = 0.4
 """How much a word in quotes counts, or one that is mostly politeness."""
+
+ENOUGH = 2
+"""So many single characters of text without blanks make a match; they are in most descriptions."""
 
 KEYWORD_LIST = range(4, 11)
 """So many known words and no filler are a list of keywords, of which a tool must meet half."""
@@ -47,8 +50,8 @@ _NO_SHARES: Scores = np.empty(0)
 class Ranking:
     """A score for every position, 0 where nothing matches and never less.
 
-    The whole part of a score is the layer (2: the query is a form of the name, 1: the name holds
-    every word), the fraction is the share of what a tool could score at best.
+    The whole part of a score is the layer (3: the name stands in the query in full, 2: in another form,
+    1: the name holds every word), the fraction is the share of what a tool could score at best.
     """
 
     scores: Scores
@@ -97,10 +100,11 @@ class KeywordRanker:
 
     def __init__(self, scorer: Scorer) -> None:
         self._scorer = scorer
-        self._sought: Lru[str, Sought] = Lru(kept_bytes(scorer.size), _bytes_of)
+        self._sought: Lru[str, Sought] = Lru(scorer.kept_bytes, _bytes_of)
 
-    def rank(self, keywords: Keywords, exact: Positions) -> Ranking:
-        """Rank all visible tools; ``exact`` are those whose name the query is a form of."""
+    def rank(self, keywords: Keywords, named: Positions, formed: Positions) -> Ranking:
+        """Rank all visible tools; the query names some in full, and has another form of the name of others."""
+        exact = formed + named
         words = keywords.words
         telling = telling_words(words)
         sought = [self._seek(word) for word in telling]
@@ -111,8 +115,9 @@ class KeywordRanker:
         if len(telling) == len(words) and _misses_the_point(sought):
             scores[:] = 0
         _drop_mere_mentions(telling, sought, scores)
+        _drop_single_characters(sought, scores)
         if exact:
-            scores[list(exact)] = EXACT_LAYER + shares
+            scores[list(exact)] = shares + ([EXACT_LAYER] * len(formed) + [FULL_LAYER] * len(named))
         for word in words:
             if word.required:
                 scores[~self._holders(word)] = 0
@@ -266,6 +271,19 @@ def _bridged(named: Sequence[Docs], bridges: Sequence[Hits | None]) -> list[Docs
             held[at] = _in_either(held[at], hits.named)
             held[at + 1] = _in_either(held[at + 1], hits.named)
     return held
+
+
+def _drop_single_characters(sought: Sequence[Sought], scores: Scores) -> None:
+    """A tool with but one telling character of text without blanks, and not in its name, is no hit."""
+    terms = [term.hits for found in sought for term in found.terms]
+    if len(terms) < 3 or not all(found.unbroken for found in sought):
+        return
+    enough = np.zeros(len(scores), dtype=np.int64)
+    for hits in terms:
+        if hits.term not in STOP_WORDS:
+            enough[hits.docs] += 1 if len(hits.term) == 1 else ENOUGH
+            enough[hits.named] = ENOUGH
+    scores[enough < ENOUGH] = 0
 
 
 def _in_either(left: Docs, right: Docs) -> Docs:

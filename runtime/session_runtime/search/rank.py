@@ -18,10 +18,13 @@ from session_runtime.search.impacts import Docs, Scores, cell_weights, compute_i
 from session_runtime.search.lru import Lru
 from session_runtime.search.terms import SMALL_WORDS, STOP_WORDS, phrase_number
 
-KEPT_BYTES, KEPT_BYTES_PER_TOOL = 1_000_000, 500
+KEPT_BYTES, KEPT_BYTES_PER_TOOL = 500_000, 200
 """How much is kept of what words find; a common word with synonyms finds 16 bytes for each tool."""
 
-HITS_BYTES = 500
+BYTES_PER_PAIR, BYTES_PER_TERM = 24, 24
+BYTES_PER_TOOL = 8 * (len(Field) + DEEDS + 1)
+
+HITS_BYTES = 800
 SHORTEST_PIECE, LONGEST_GLUED = 3, 40
 OTHER_DEED = 0.9
 """What is left of a score if, say, the request is to look and the tool removes."""
@@ -65,7 +68,8 @@ class Scorer:
         self.name_rank = corpus.tables.name_rank
         self._cell_weights = cell_weights(corpus, visible)
         self._impacts = compute_impacts(corpus, visible, self._cell_weights)
-        self._hits: Lru[str, Hits] = Lru(kept_bytes(self.size), _bytes_of)
+        self.kept_bytes = kept_bytes(int(np.count_nonzero(visible)))
+        self._hits: Lru[str, Hits] = Lru(self.kept_bytes, _bytes_of)
         self._fits: Lru[int, Scores] = Lru(DEEDS)
 
     def hits(self, word: str) -> Hits:
@@ -278,6 +282,13 @@ class Scorer:
 def kept_bytes(tools: int) -> int:
     """How much memory a view of so many tools keeps of what words find."""
     return KEPT_BYTES + KEPT_BYTES_PER_TOOL * tools
+
+
+def most_bytes(corpus: Corpus, visible: npt.NDArray[np.bool_]) -> int:
+    """About how much memory ranking some tools takes once all its caches are full."""
+    pairs, tools = int(corpus.pairs_by_tool[visible].sum()), int(np.count_nonzero(visible))
+    statistics = BYTES_PER_PAIR * pairs + BYTES_PER_TERM * len(corpus.postings.offsets)
+    return statistics + BYTES_PER_TOOL * len(visible) + 2 * kept_bytes(tools)
 
 
 def _bytes_of(word: str, hits: Hits) -> int:

@@ -41,7 +41,7 @@ STOP_WORDS = frozenset(
     get give help know let like looking need want
     的 了 我 请 帮 要 想 你 您 把 是 在 给 这 那 和 与 一 个 下 有 吗 呢 吧 也 都 能 可 以 需 并
     为 从 到 将 对 于 由 就 还 又 它 他 她 们 此 其 该 之 而 或 但 如 果 所 被 让 里 着 呀 啊 嘛 么
-    先 再 最 很 更 已 会 用 来 去
+    先 再 最 很 更 已 会 用 来 去 几
     我想 我要 我需 需要 请帮 帮我 一下 请把 帮忙 可以 能否 并且 然后 以及
     """.split()
 )
