@@ -128,9 +128,9 @@ class Evidence:
         found = [len(term.hits.docs) for term in terms]
         weights, bests = [term.weight for term in terms], [term.best for term in terms]
         if weights.count(1.0) != len(weights):
-            impacts *= np.repeat(weights, found)
+            impacts *= np.array(weights).repeat(found)
         scores = self._added(docs, impacts)
-        coverage = self._added(docs, np.repeat(bests, found))
+        coverage = self._added(docs, np.array(bests).repeat(found))
         coverage /= sum(bests)
         return scores, scores * np.sqrt(np.minimum(coverage, 1, out=coverage), out=coverage)
 

@@ -103,7 +103,7 @@ class KeywordRanker:
         self._sought: Lru[str, Sought] = Lru(scorer.kept_bytes, _bytes_of)
 
     def rank(self, keywords: Keywords, named: Positions, formed: Positions) -> Ranking:
-        """Rank all visible tools; the query names some in full, and has another form of the name of others."""
+        """Rank all visible tools; the query names some in full and others in another form."""
         exact = formed + named
         words = keywords.words
         telling = telling_words(words)
@@ -226,7 +226,8 @@ class KeywordRanker:
             bridge = holders(left.casefold() + right.casefold())
             held[at] |= bridge
             held[at + 1] |= bridge
-        return np.logical_and.reduce(held)
+        held_by_all: npt.NDArray[np.bool_] = np.logical_and.reduce(held)
+        return held_by_all
 
 
 def _bytes_of(text: str, sought: Sought) -> int:

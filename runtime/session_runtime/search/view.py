@@ -169,7 +169,8 @@ class SearchView:
         """The best tools for a query with their scores, best first; none for an empty query.
 
         The whole part of a score is a layer: 3 if the tool is named in full, alone or in a phrase, 2 for
-        another form of its name, 1 if its name holds every word; the fraction says how much of the query it meets.
+        another form of its name, 1 if its name holds every word; the fraction says how much of the query
+        it meets.
         """
         match self.find(query):
             case Empty():
