@@ -50,7 +50,7 @@ AT_MOST: Mapping[tuple[int, str], float] = MappingProxyType(
         (5_000, FIRST_TIME): 1,
         (50_000, FIRST_TIME): 8,
         (5_000, SEEN): 0.2,
-        (5_000, NEW): 10,
+        (5_000, NEW_QUERY): 10,
         (5_000, BUILD): 1_500,
         (5_000, CHANGE): 20,
         (5_000, MEMORY): 40,

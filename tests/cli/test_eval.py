@@ -97,7 +97,8 @@ def test_a_pipeline_can_ask_for_a_least_recall(run: Run, folder: Path) -> None:
     done = run("eval", "cases.jsonl", "--fail-under", "67", "--json")
     assert (done.code, done.err) == (exits.FAILED, "error: R@5 is 66.67, below 67\n")
     assert data(done)["all"]["cases"] == 3
-    assert run("eval", "cases.jsonl", "--fail-under", "101").code == exits.USAGE
+    for nonsense in ("101", "-1", "nan"):
+        assert run("eval", "cases.jsonl", "--fail-under", nonsense).code == exits.USAGE
 
 
 def test_a_wanted_name_that_no_tool_has_is_told_with_a_near_one(run: Run, folder: Path) -> None:

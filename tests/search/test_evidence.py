@@ -110,7 +110,13 @@ def test_deeds_are_told_by_the_first_word_that_tells_one(text: str, same: str) -
 
 @pytest.mark.requirement("INT-5")
 @pytest.mark.parametrize(
-    "query", ["show page of notebook", "show 'a page'. delete the notebook", "note book"]
+    "query",
+    [
+        "show page of notebook",
+        "show 'a page'. delete the notebook",
+        "note book",
+        "read 'pages' of the notebook. page",
+    ],
 )
 def test_the_parts_of_an_explanation_add_up_whatever_came_together(query: str) -> None:
     specs = [tool(f"notes.{verb}", "A page of the notebook") for verb in ("read", "remove")]

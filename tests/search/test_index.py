@@ -1,9 +1,12 @@
+import tracemalloc
+
 import pytest
 
 from session_runtime.registry.names import build_wire_names
 from session_runtime.registry.spec import ToolSpec
 from session_runtime.search import (
     FieldWeights,
+    SearchIndex,
     build_index,
     index_tools,
     open_session,
@@ -148,3 +151,32 @@ def test_hints_and_examples_of_an_author_are_searched() -> None:
     )
     index = index_of(specs)
     assert [index.rank(word, 1)[0][0] for word in ("volcano", "erupt")] == ["a.one", "b.two"]
+
+
+@pytest.mark.requirement("TS-14")
+def test_views_are_kept_up_to_so_much_memory_but_always_the_last_two() -> None:
+    corpus = index_of(MUSIC).corpus
+    roomy, narrow = SearchIndex(corpus), SearchIndex(corpus, views_bytes=0)
+    for index, kept in ((roomy, 4), (narrow, 2)):
+        masks = [index.full_mask & ~(1 << at) for at in range(4)]
+        views = [index.view(mask) for mask in masks]
+        again = [index.view(mask) for mask in reversed(masks)][::-1]
+        assert [one is other for one, other in zip(views, again, strict=True)].count(True) == kept
+
+
+@pytest.mark.requirement("TS-14")
+def test_a_view_takes_no_more_memory_than_it_is_counted_with() -> None:
+    specs = [tool(f"g.do_{n}_thing", f"does thing {n} for word{n} and {n % 7}") for n in range(400)]
+    index = index_of(specs)
+    view, few = index.view(index.full_mask), index.view(0b111)
+    view.rank("warm up", 5)
+    tracemalloc.start()
+    try:
+        fresh = SearchIndex(index.corpus).own_view()
+        for n in range(400):
+            fresh.rank(f"do thing {n} word{n} and things", 5)
+        taken = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert 0 < taken < fresh.most_bytes == view.most_bytes
+    assert few.most_bytes < view.most_bytes

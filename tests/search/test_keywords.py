@@ -205,3 +205,20 @@ def test_scores_are_numbers_in_their_layer_whatever_the_weights(key: str, weight
         scores = [score for _, score in hidden_last.rank(query, 9)]
         assert all(0 < score < 3 or score == 3 for score in scores)
         assert scores == sorted(scores, reverse=True)
+
+
+@pytest.mark.requirement("TS-8")
+def test_a_required_word_is_required_in_quotes_too() -> None:
+    view = view_of(tool("a.member", "of a group"), tool("b.member", "a user of a group"))
+    for query in ("member +user", "member '+user'", '"+user member"', "member “+user”"):
+        assert ranked(view, query) == ["b.member"]
+
+
+@pytest.mark.requirement("TS-8")
+def test_one_character_in_common_is_no_match_unless_it_is_of_the_name() -> None:
+    view = view_of(tool("a.poem", "写一首诗"), tool("灯", "照明"), tool("c.poke", "戳一戳好友"))
+    assert ranked(view, "戳一戳") == ["c.poke"]
+    assert ranked(view, "首饰清单") == []
+    assert ranked(view, "开灯吧") == ["灯"]
+    for query in ("你好", "他是谁", "谢谢你"):
+        assert ranked(view, query) == []

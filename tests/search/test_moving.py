@@ -43,7 +43,7 @@ def content(index: SearchIndex) -> dict[str, Any]:
     """All that an index holds, whatever numbers its lexicon gave to words."""
     corpus = index.corpus
     posted, held, side_by_side = corpus.postings, corpus.holders, corpus.phrases
-    entries = list(zip(posted.docs, posted.cells, posted.counts, strict=True))
+    entries = list(zip(posted.docs, posted.cells, posted.counts, posted.parted, strict=True))
     words = corpus.lexicon.words
     tables = corpus.tables
     return {

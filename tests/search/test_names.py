@@ -80,6 +80,70 @@ def test_a_form_that_names_several_tools_puts_all_of_them_first() -> None:
     assert ranked(view, "search") == ["a.search", "b.search", "search_engine"]
 
 
+@pytest.mark.requirement("TS-8")
+def test_of_several_tools_that_a_word_names_the_one_that_fits_the_others_too_comes_first() -> None:
+    others = (tool(f"o.{word}") for word in ("lorry", "ferry", "wagon"))
+    view = view_of(tool("a.get_user"), tool("z.get_user", "of a sled"), *others)
+    found = view.explain("get_user sled lorry ferry wagon", 2)
+    assert [item["name"] for item in found] == ["z.get_user", "a.get_user"]
+    for item in found:
+        parts = item["parts"]
+        assert isinstance(parts, list)
+        assert sum(part["score"] for part in parts) == pytest.approx(item["score"])
+
+
+@pytest.mark.requirement("TS-8")
+@pytest.mark.parametrize(
+    "query",
+    [
+        "redis.list,",
+        "#redis.list",
+        "**redis.list**",
+        "redis.list?",
+        "use redis.list for it",
+        "functions.redis.list?",
+    ],
+)
+def test_a_name_in_full_within_a_text_goes_before_other_forms_of_it(query: str) -> None:
+    view = view_of(tool("redis_list"), tool("list_redis"), tool("redis.list"))
+    assert ranked(view, query)[0] == "redis.list"
+
+
+@pytest.mark.requirement("TS-7")
+@pytest.mark.parametrize("query", ["{}", "select:{}", "select:end,{}", "call {} now", "{}, end"])
+@pytest.mark.parametrize(
+    "before", ["functions.", "function:", "default_api.", "default_api:", "tools/", "mcp__"]
+)
+def test_what_models_write_before_a_name_they_call_is_passed_over(query: str, before: str) -> None:
+    found = ranked(view_of(*MUSIC), query.format(f"{before}music.search_songs"))
+    assert "music.search_songs" in found[:2]
+    assert found[0] in ("music.search_songs", "end")
+
+
+@pytest.mark.requirement("TS-7")
+def test_a_name_that_begins_as_a_call_does_is_that_name() -> None:
+    view = view_of(tool("functions.list"), tool("list"), tool("other"))
+    assert ranked(view, "select:functions.list") == ["functions.list"]
+    assert session_of(tool("list")).search("select:nope.list")["not_found"] == ["nope.list"]
+
+
+@pytest.mark.requirement("TS-7")
+@pytest.mark.parametrize("quotes", ["''", '""', "``", "“”", "「」"])
+def test_a_name_with_blanks_is_known_by_the_quotes_around_it_in_a_phrase(quotes: str) -> None:
+    view = view_of(tool("aws.Repository Indexing", "x"), tool("a.repository", "index aws tool"))
+    query = f"the tool {quotes[0]}aws.Repository Indexing{quotes[1]}"
+    for text in (query, f"{query} please", f"please: {query}."):
+        assert ranked(view, text)[0] == "aws.Repository Indexing"
+
+
+@pytest.mark.requirement("TS-7")
+def test_a_semicolon_parts_names_as_a_comma_does_but_ends_no_escaped_letter() -> None:
+    view = view_of(tool("r&d.list"), tool("end"), tool("calculator"))
+    assert ranked(view, "select:end;calculator") == ["end", "calculator"]
+    assert ranked(view, "end; calculator") == ["end", "calculator"]
+    assert ranked(view, "select:r&amp;d.list;end") == ["r&d.list", "end"]
+
+
 @pytest.mark.requirement("TS-7")
 def test_an_alias_names_its_tool() -> None:
     session = session_of(*MUSIC, tool("clock.now", aliases=("Get-Time", "what time")))

@@ -91,3 +91,31 @@ def test_two_words_are_not_read_as_one_that_says_nothing() -> None:
 
 def test_small_words_are_stop_words() -> None:
     assert SMALL_WORDS <= STOP_WORDS
+
+
+@pytest.mark.requirement("TS-8")
+@pytest.mark.parametrize(
+    ("request_", "name"),
+    [
+        ("sign in", "auth.log_in"),
+        ("signin", "auth.log_in"),
+        ("登录", "auth.log_in"),
+        ("sign out", "auth.log_out"),
+        ("log off", "auth.log_out"),
+        ("登出", "auth.log_out"),
+        ("打开灯", "lamp.turn_on"),
+        ("把灯打开", "lamp.turn_on"),
+        ("switch on the lamp", "lamp.turn_on"),
+        ("关闭灯", "lamp.turn_off"),
+        ("把灯关掉", "lamp.turn_off"),
+        ("switch the lamp off", "lamp.turn_off"),
+    ],
+)
+def test_a_verb_and_its_small_word_have_synonyms_and_translations(request_: str, name: str) -> None:
+    view = view_of(
+        tool("auth.log_in", "Opens a session"),
+        tool("auth.log_out", "Closes a session"),
+        tool("lamp.turn_off", "A lamp"),
+        tool("lamp.turn_on", "A lamp"),
+    )
+    assert ranked(view, request_)[0] == name

@@ -4,6 +4,7 @@ What is measured is decided in ``evaluation``, how it looks in ``eval_text``.
 """
 
 import asyncio
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -72,6 +73,18 @@ class _Source:
         return self.files.config or (path.name if path.exists() else "defaults")
 
 
+class _Percent(click.FloatRange):
+    """A number between bounds; click holds ``nan``, which is below nothing, to be within any."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        number = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{value} is not in the range {self.min}<=x<={self.max}.", param, ctx)
+        return float(number)
+
+
 @click.command(name="eval", epilog=_EPILOG)
 @click.argument("cases_file", metavar="CASES", type=click.Path(path_type=Path))
 @click.option(
@@ -88,7 +101,7 @@ class _Source:
 @click.option(
     "--fail-under",
     metavar="R5",
-    type=click.FloatRange(0, 100),
+    type=_Percent(0, 100),
     help="Exit with 1 if R@5 over all cases is below this, in percent.",
 )
 @file_options

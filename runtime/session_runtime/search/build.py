@@ -15,6 +15,7 @@ from session_runtime.search.corpus import (
     DOC_SHIFT,
     FIELD_SHIFT,
     LONGEST_SPELLING,
+    PARTED,
     TERM_SHIFT,
     Corpus,
     Document,
@@ -28,11 +29,26 @@ from session_runtime.search.corpus import (
 )
 from session_runtime.search.deeds import deed_of
 from session_runtime.search.directory import tool_entry
-from session_runtime.search.fields import NAMING, Field, FieldWeights, group_of, split_name, texts
+from session_runtime.search.fields import (
+    NAMING,
+    OF_NAMES,
+    Field,
+    FieldWeights,
+    group_of,
+    split_name,
+    texts,
+)
 from session_runtime.search.moving import Moves, moves_since
 from session_runtime.search.spelling import build_spelling
 from session_runtime.search.synonyms import GROUPS
-from session_runtime.search.terms import STOP_WORDS, Lexicon, normalise, phrase_number, runs
+from session_runtime.search.terms import (
+    STOP_WORDS,
+    Lexicon,
+    joined_neighbours,
+    normalise,
+    phrase_number,
+    runs,
+)
 
 MAX_COUNT = 5
 """A word that a description repeats more often counts no more: repeating must not lift a tool."""
@@ -74,6 +90,7 @@ def build_corpus(
         spelling=spelling,
         weights=weights.bounded(),
         documents=MappingProxyType({document.key: document for document in documents}),
+        pairs_by_tool=np.bincount(postings.docs[postings.pairs], minlength=len(specs)),
     )
 
 
@@ -114,12 +131,17 @@ def _document(key: tuple[object, ...], spec: ToolSpec, lexicon: Lexicon) -> Docu
         if field == Field.DESCRIPTION:
             phrases = _phrases(sequence, lexicon)
         written = Counter(sequence)
-        words |= written.keys()
         counts = _by_term(written, lexicon.terms)
+        parted = lexicon.learn(joined_neighbours(text)) if field in OF_NAMES else []
+        words |= written.keys() | set(parted)
         place = field << FIELD_SHIFT
         entries += [
             number << TERM_SHIFT | place | (count if count < MAX_COUNT else MAX_COUNT)
             for number, count in counts.items()
+        ]
+        entries += [
+            number << TERM_SHIFT | place | PARTED | 1
+            for number in {lexicon.terms[word] for word in parted} - counts.keys()
         ]
         lengths.append(_length(counts, lexicon.stop_numbers, field))
     return Document(
@@ -168,8 +190,17 @@ def _post(documents: Sequence[Document], terms: int, moves: Moves | None) -> Pos
     cells = (entries >> FIELD_SHIFT & 0xF).astype(np.int32) * len(documents) + docs
     offsets = _offsets(entries, terms)
     pairs = np.flatnonzero(np.diff(entries >> DOC_SHIFT, prepend=-1))
-    counts = (entries & 0xFF).astype(np.uint8)
-    return Postings(offsets, docs, cells, counts, pairs, np.searchsorted(pairs, offsets))
+    counts = (entries & PARTED - 1).astype(np.uint8)
+    parted = (entries & PARTED).astype(np.bool_)
+    naming = _any_by_pair(cells < len(NAMING) * len(documents), pairs)
+    at = np.searchsorted(pairs, offsets)
+    return Postings(offsets, docs, cells, counts, parted, pairs, at, naming)
+
+
+def _any_by_pair(
+    held: npt.NDArray[np.bool_], pairs: npt.NDArray[np.int64]
+) -> npt.NDArray[np.bool_]:
+    return np.logical_or.reduceat(held, pairs) if len(pairs) else held
 
 
 def _hold(documents: Sequence[Document], words: int, moves: Moves | None) -> Holders:

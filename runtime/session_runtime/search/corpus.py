@@ -23,6 +23,9 @@ from session_runtime.search.terms import Lexicon
 TERM_SHIFT, DOC_SHIFT, FIELD_SHIFT = 36, 12, 8
 """An entry is ``term << 36 | doc << 12 | field << 8 | count``; a word or a phrase stands like a term."""
 
+PARTED = 0x80
+"""Stands in a count for a word that a name holds as two: ``keyvault`` in ``key_vault``."""
+
 Positions = tuple[int, ...]
 NONE: Positions = ()
 LONGEST_SPELLING = 8
@@ -101,23 +104,26 @@ class NameTables:
 class Postings:
     """For the term with number ``t``: the slice ``offsets[t]:offsets[t + 1]`` of the other arrays.
 
-    An entry says that the tool ``docs`` holds the term ``counts`` times in the field
+    An entry says that the tool ``docs`` holds the term ``counts`` times, or ``parted``, in the field
     ``cells // tools``; ``cells`` is ``field * tools + doc``. Entries of one term and tool stand
     together: ``pairs`` is where each such pair begins, ``pair_offsets`` is for ``pairs`` what
-    ``offsets`` is for the entries.
+    ``offsets`` is for the entries; ``naming`` are the pairs of a term and a tool whose name holds it.
     """
 
     offsets: npt.NDArray[np.int64]
     docs: npt.NDArray[np.int32]
     cells: npt.NDArray[np.int32]
     counts: npt.NDArray[np.uint8]
+    parted: npt.NDArray[np.bool_]
     pairs: npt.NDArray[np.int64]
     pair_offsets: npt.NDArray[np.int64]
+    naming: npt.NDArray[np.bool_]
 
     def entries(self, tools: int) -> npt.NDArray[np.int64]:
         """The entries that the arrays were made from, sorted."""
         terms = _numbers(self.offsets) << TERM_SHIFT
-        return terms | _shifted(self.docs) | self.cells // tools << FIELD_SHIFT | self.counts
+        fields = self.cells // tools << FIELD_SHIFT
+        return terms | _shifted(self.docs) | fields | self.parted * PARTED | self.counts
 
     def slice_of(self, term: int | None) -> slice:
         """Where the entries of a term are; empty for a term that no tool has."""
@@ -187,7 +193,8 @@ class Corpus:
 
     ``lengths`` are the words of each field (rows) of each tool (columns), ``groups`` the number of each
     tool's group, ``deeds`` what its name says it does; ``synonyms`` are the groups of
-    words that the lexicon knows beside its own; ``documents`` stand in the order of positions.
+    words that the lexicon knows beside its own; ``documents`` stand in the order of positions;
+    ``pairs_by_tool`` are the numbers of terms that each tool holds.
     """
 
     tables: NameTables
@@ -202,6 +209,7 @@ class Corpus:
     spelling: Spelling
     weights: FieldWeights
     documents: Mapping[tuple[object, ...], Document]
+    pairs_by_tool: npt.NDArray[np.int64]
 
     @property
     def names(self) -> tuple[str, ...]:

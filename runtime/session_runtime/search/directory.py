@@ -1,6 +1,7 @@
 """The list of held-back names that stands in the prompt (TS-4): escaped, sorted, within a budget."""
 
 import html
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,17 +14,25 @@ _OPEN, _CLOSE = "<available_deferred_tools>", "</available_deferred_tools>"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Entry:
-    """One line of the directory: a tool of a ``group`` ('' for none), or several ``tools`` of it."""
+    """One line of the directory: a tool of a ``group`` ('' for none), or several ``tools`` of it.
+
+    ``size`` are its characters with the line's end.
+    """
 
     line: str
     group: str
-    tools: int = 1
+    size: int
+    tools: int
 
 
 def tool_entry(name: str, wire_name: str) -> Entry:
     """The line of one tool: its name, or its wire name if the name would spoil the list."""
     fits = len(name) <= MAX_NAME_CHARS and name.isprintable() and name.strip() == name != ""
-    return Entry(html.escape(name, quote=False) if fits else wire_name, split_name(name)[0])
+    return _entry(html.escape(name, quote=False) if fits else wire_name, split_name(name)[0])
+
+
+def _entry(line: str, group: str, tools: int = 1) -> Entry:
+    return Entry(line, group, len(line) + 1, tools)
 
 
 def directory_text(entries: Sequence[Entry], max_tokens: int) -> str:
@@ -40,30 +49,34 @@ def directory_text(entries: Sequence[Entry], max_tokens: int) -> str:
 
 
 def _size(entries: Sequence[Entry]) -> int:
-    return sum(len(entry.line) for entry in entries) + len(entries)
+    return sum([entry.size for entry in entries])
 
 
 def _collapsed(entries: Sequence[Entry], room: int) -> list[Entry]:
     """The entries with as many groups collapsed as the room demands; each stands where it began."""
-    members: dict[str, list[Entry]] = {}
+    members: dict[str, list[Entry]] = defaultdict(list)
     for entry in entries:
-        if entry.group:
-            members.setdefault(entry.group, []).append(entry)
+        members[entry.group].append(entry)
+    members.pop("", None)
     excess = _size(entries) - room
     summaries: dict[str, Entry] = {}
     for group in sorted(members, key=lambda group: (-len(members[group]), group)):
+        if excess <= 0:
+            break
         summary = _summary(group, len(members[group]))
-        saved = _size(members[group]) - _size([summary])
-        if excess > 0 and saved > 0:
+        saved = _size(members[group]) - summary.size
+        if saved > 0:
             summaries[group] = summary
             excess -= saved
-    return list(dict.fromkeys(summaries.get(entry.group, entry) for entry in entries))
+    return list(dict.fromkeys([summaries.get(entry.group, entry) for entry in entries]))
 
 
 def _summary(group: str, tools: int) -> Entry:
     """A group as the beginning that its names share."""
-    shown = "".join(char if char.isprintable() else "_" for char in group[:MAX_NAME_CHARS])
-    return Entry(f"{html.escape(shown, quote=False)}* ({tools} tools)", group, tools)
+    shown = group[:MAX_NAME_CHARS]
+    if not shown.isprintable():
+        shown = "".join(char if char.isprintable() else "_" for char in shown)
+    return _entry(f"{html.escape(shown, quote=False)}* ({tools} tools)", group, tools)
 
 
 def _cut(entries: list[Entry], room: int) -> list[Entry]:
@@ -73,12 +86,12 @@ def _cut(entries: list[Entry], room: int) -> list[Entry]:
         return entries
     kept = list(entries)
     hidden = 0
-    while kept and size + _size([_more(hidden)]) > room:
+    while kept and size + _more(hidden).size > room:
         last = kept.pop()
         hidden += last.tools
-        size -= _size([last])
+        size -= last.size
     return [*kept, _more(hidden)]
 
 
 def _more(tools: int) -> Entry:
-    return Entry(f"({tools} more tools, not listed: search for them)", "", tools)
+    return _entry(f"({tools} more tools, not listed: search for them)", "", tools)

@@ -13,8 +13,9 @@ EVERYDAY: tuple[str, ...] = tuple(
     weather forecast climate 天气 气象
     temperature 温度 气温
     time clock 时间
+    几点 几点钟 时间
     date day 日期
-    today current now latest recent 今天 当前 最新 最近
+    today current now latest recent 今天 当前 最新 最近 现在
     history historical record log 历史 记录 日志
     news headline article 新闻 资讯
     stock share equity 股票

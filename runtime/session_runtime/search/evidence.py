@@ -83,7 +83,7 @@ class Evidence:
             (
                 term.hits.term,
                 field,
-                impact * term.weight * (1 + factor * (term.hits.term in sentence)),
+                impact * (term.weight + factor * sentence.get(term.hits.term, 0.0)),
             )
             for term in self.terms
             for field, impact in self.scorer.by_field(term.hits, doc).items()
@@ -98,14 +98,14 @@ class Evidence:
             {"word": word, "field": field, "score": value / best} for word, field, value in found
         ]
 
-    def _best_sentence(self, doc: int) -> tuple[frozenset[str], float]:
-        """The terms of the sentence that fits a tool best, and how much of its evidence counts again."""
-        best, kept, factor = 0.0, frozenset[str](), 0.0
+    def _best_sentence(self, doc: int) -> tuple[dict[str, float], float]:
+        """The weights of the terms in the sentence that fits a tool best, and how much of it counts again."""
+        best, kept, factor = 0.0, dict[str, float](), 0.0
         for terms in self.sentences:
             scores, in_full = (float(array[doc]) for array in self._sums(terms))
             if in_full > best:
                 best, factor = in_full, in_full / scores
-                kept = frozenset(term.hits.term for term in terms)
+                kept = {term.hits.term: term.weight for term in terms}
         return kept, factor
 
     def _own(self) -> Scores:
@@ -128,9 +128,9 @@ class Evidence:
         found = [len(term.hits.docs) for term in terms]
         weights, bests = [term.weight for term in terms], [term.best for term in terms]
         if weights.count(1.0) != len(weights):
-            impacts *= np.repeat(weights, found)
+            impacts *= np.array(weights).repeat(found)
         scores = self._added(docs, impacts)
-        coverage = self._added(docs, np.repeat(bests, found))
+        coverage = self._added(docs, np.array(bests).repeat(found))
         coverage /= sum(bests)
         return scores, scores * np.sqrt(np.minimum(coverage, 1, out=coverage), out=coverage)
 

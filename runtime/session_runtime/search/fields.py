@@ -33,6 +33,9 @@ class Field(IntEnum):
 NAMING = (Field.NAME, Field.NAMESPACE, Field.ALIASES)
 """Fields that make up a tool's name: a match here outranks a match anywhere else."""
 
+OF_NAMES = frozenset((*NAMING, Field.PARAMETERS))
+"""Fields that hold names, one a line; what they write as two words may be asked for as one."""
+
 
 @dataclass(frozen=True, slots=True)
 class FieldWeights:
@@ -110,10 +113,10 @@ def texts(spec: ToolSpec) -> tuple[str, ...]:
     fields = (
         last,
         namespace,
-        " ".join(spec.aliases),
+        "\n".join(spec.aliases),
         "\n".join((*spec.search_hints, *spec.examples)),
         spec.description,
-        " ".join(names),
+        "\n".join(names),
         "\n".join(descriptions),
         "\n".join(values),
     )

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from session_runtime.search.corpus import Corpus
-from session_runtime.search.fields import LENGTH_NORMS, NAMING
+from session_runtime.search.fields import LENGTH_NORMS
 
 Docs = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float64]
@@ -52,12 +52,12 @@ def compute_impacts(
         none, zeros = np.empty(0, np.int64), [0] * (terms + 1)
         return Impacts(zeros, none, np.empty(0), zeros, none, [0.0] * terms)
     evidence = np.add.reduceat(postings.counts * cell_weights[postings.cells], postings.pairs)
-    in_name = postings.cells < len(NAMING) * len(corpus.names)
-    naming = np.logical_or.reduceat(in_name, postings.pairs)
-    found = evidence > 0
-    offsets = np.concatenate(([0], np.cumsum(found)))[postings.pair_offsets]
+    found = (evidence > 0).nonzero()[0]
+    naming = postings.naming[found]
+    offsets = np.searchsorted(found, postings.pair_offsets)
     holders = np.diff(offsets)
-    named = np.concatenate(([0], np.cumsum(naming[found])))[offsets]
+    named_at = naming.nonzero()[0]
+    named = np.searchsorted(named_at, offsets)
     best = _rarities(holders, int(np.count_nonzero(visible)), corpus.weights.rarity)
     best *= saturation + 1
     best[np.diff(named) == 0] *= UNNAMED
@@ -68,7 +68,7 @@ def compute_impacts(
         docs,
         np.repeat(best, holders) * (kept / (kept + saturation)),
         array("q", named.tobytes()),
-        docs[naming[found]],
+        docs[named_at],
         array("d", best.tobytes()),
     )
 
@@ -76,7 +76,7 @@ def compute_impacts(
 def _rarities(holders: npt.NDArray[np.int64], count: int, exponent: float) -> Scores:
     """One by one for each number of holders: vector code may round the last digit by position."""
     by_holders = np.zeros(count + 1)
-    for number in np.unique(holders).tolist():
+    for number in np.bincount(holders).nonzero()[0].tolist():
         if number:
             by_holders[number] = math.log1p(count / number) ** exponent
     return by_holders[holders]

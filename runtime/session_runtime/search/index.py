@@ -12,16 +12,20 @@ from session_runtime.search.lru import Lru
 from session_runtime.search.view import SearchView
 from session_runtime.types import NOTHING
 
-VIEWS_KEPT = 32
+VIEWS_BYTES, LEAST_VIEWS = 64_000_000, 2
+"""Views are kept up to so much memory, or so many with every tool if these take more."""
 
 
 class SearchIndex:
     """All tools of a generation; bit ``i`` of a mask stands for the ``i``-th tool of ``names``."""
 
-    def __init__(self, corpus: Corpus) -> None:
+    def __init__(self, corpus: Corpus, views_bytes: int = VIEWS_BYTES) -> None:
         self.corpus = corpus
         self.full_mask = (1 << len(corpus.names)) - 1
-        self._views: Lru[int, SearchView] = Lru(VIEWS_KEPT)
+        everything = SearchView(corpus, self.full_mask, self.view).most_bytes
+        self._views: Lru[int, SearchView] = Lru(
+            max(views_bytes, LEAST_VIEWS * everything), lambda _, view: view.most_bytes
+        )
 
     @property
     def names(self) -> tuple[str, ...]:

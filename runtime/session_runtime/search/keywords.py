@@ -5,17 +5,18 @@ How much one word brings to one tool is decided in ``rank``, what all bring toge
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from session_runtime.search.corpus import Positions
-from session_runtime.search.evidence import Evidence, Spoken, Term, collect, weighted
+from session_runtime.search.evidence import JOINED, Evidence, Spoken, Term, collect, weighted
 from session_runtime.search.impacts import Docs, Scores
 from session_runtime.search.lru import Lru
 from session_runtime.search.query import Keywords, Word
-from session_runtime.search.rank import Hits, Scorer, bytes_of, kept_bytes
+from session_runtime.search.rank import Hits, Scorer, bytes_of
 from session_runtime.search.spoken import telling_terms
 from session_runtime.search.terms import (
     LIGHT_WORDS,
@@ -27,26 +28,30 @@ from session_runtime.search.terms import (
     runs,
 )
 
-EXACT_LAYER, NAME_LAYER = 2, 1
+FULL_LAYER, EXACT_LAYER, NAME_LAYER = 3, 2, 1
 WEAKEST = 0.1
 """A tool that meets less than this share of what the best one meets is not a match."""
 
 MINOR = 0.4
 """How much a word in quotes counts, or one that is mostly politeness."""
 
+ENOUGH = 2
+"""So many single characters of text without blanks make a match; they are in most descriptions."""
+
 KEYWORD_LIST = range(4, 11)
 """So many known words and no filler are a list of keywords, of which a tool must meet half."""
 
 
 _NO_DOCS: Docs = np.empty(0, np.int64)
+_NO_SHARES: Scores = np.empty(0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranking:
     """A score for every position, 0 where nothing matches and never less.
 
-    The whole part of a score is the layer (2: the query is a form of the name, 1: the name holds
-    every word), the fraction is the share of what a tool could score at best.
+    The whole part of a score is the layer (3: the name stands in the query in full, 2: in another form,
+    1: the name holds every word), the fraction is the share of what a tool could score at best.
     """
 
     scores: Scores
@@ -72,18 +77,22 @@ class Ranking:
 class Sought(NamedTuple):
     """What one word of a query finds among the visible tools.
 
-    ``terms`` are all evidence for it, ``docs`` the tools found, ``named`` those whose name holds the
-    whole word; ``unbroken`` is text without blanks between its words.
+    ``terms`` are all evidence for it, and ``bridges`` names that write two parts of it as one; ``docs``
+    are the tools found, ``named`` those whose name holds the whole word; ``unbroken`` is text without
+    blanks between its words.
     """
 
     terms: tuple[Term, ...]
     docs: Docs
     named: Docs
     unbroken: bool
+    bridges: tuple[Term, ...] = ()
 
-    def as_literal(self) -> tuple[Term, ...]:
-        """The evidence if the word stands in quotes."""
-        return tuple(weighted(term.hits, MINOR) for term in self.terms)
+    def evidence(self, literal: bool) -> tuple[Term, ...]:
+        """What speaks for tools; of a ``literal``, a word in quotes, all counts less and no bridge at all."""
+        if literal:
+            return tuple(weighted(term.hits, MINOR) for term in self.terms)
+        return self.terms + self.bridges if self.bridges else self.terms
 
 
 class KeywordRanker:
@@ -91,21 +100,24 @@ class KeywordRanker:
 
     def __init__(self, scorer: Scorer) -> None:
         self._scorer = scorer
-        self._sought: Lru[str, Sought] = Lru(kept_bytes(scorer.size), _bytes_of)
+        self._sought: Lru[str, Sought] = Lru(scorer.kept_bytes, _bytes_of)
 
-    def rank(self, keywords: Keywords, exact: Positions) -> Ranking:
-        """Rank all visible tools; ``exact`` are those whose name the query is a form of."""
+    def rank(self, keywords: Keywords, named: Positions, formed: Positions) -> Ranking:
+        """Rank all visible tools; the query names some in full and others in another form."""
+        exact = formed + named
         words = keywords.words
         telling = telling_words(words)
         sought = [self._seek(word) for word in telling]
         scores = self._collect(keywords, telling, sought).scores()
+        shares = scores[list(exact)] if exact else _NO_SHARES
         scores *= scores >= WEAKEST * scores.max(initial=0)
         scores[self._with_every_word(words, sought)] += NAME_LAYER
         if len(telling) == len(words) and _misses_the_point(sought):
             scores[:] = 0
         _drop_mere_mentions(telling, sought, scores)
-        for position in exact:
-            scores[position] = EXACT_LAYER + scores[position] % 1
+        _drop_single_characters(sought, scores)
+        if exact:
+            scores[list(exact)] = shares + ([EXACT_LAYER] * len(formed) + [FULL_LAYER] * len(named))
         for word in words:
             if word.required:
                 scores[~self._holders(word)] = 0
@@ -126,7 +138,7 @@ class KeywordRanker:
             if (hits := self._small(word.text)) is not None
         }
         words |= {
-            word.text: Spoken(word.text, found.as_literal() if word.literal else found.terms)
+            word.text: Spoken(word.text, found.evidence(word.literal))
             for word, found in zip(telling, sought, strict=True)
         }
         sentences = [
@@ -156,20 +168,34 @@ class KeywordRanker:
             named.append(held if joined is None else _in_either(held, joined.named))
             found += parts if joined is None else (*parts, joined)
             found += self._scorer.long_words(run) if is_cjk(run) else ()
-        docs = (
-            found[0].docs
-            if len(found) == 1
-            else np.unique(np.concatenate([hits.docs for hits in found]))
-        )
+        bridges = self._find_bridges(pieces)
         weight = MINOR if text.casefold() in LIGHT_WORDS else 1.0
-        terms = tuple(weighted(hits, weight) for hits in found)
-        return Sought(terms, docs, _in_all(named), any(map(is_cjk, pieces)))
+        return Sought(
+            tuple(weighted(hits, weight) for hits in found),
+            _in_any([hits.docs for hits in chain(found, filter(None, bridges))]),
+            _in_all(_bridged(named, bridges)),
+            any(map(is_cjk, pieces)),
+            tuple(weighted(hits, JOINED) for hits in bridges if hits is not None),
+        )
 
     def _find_run(self, run: str) -> tuple[list[Hits], Hits | None]:
         cut = analyse(run)
         parts = telling_terms(run) if is_cjk(run) else cut.parts
         joined = self._scorer.hits(cut.joined) if cut.joined is not None else None
         return [self._scorer.hits(part) for part in parts], joined
+
+    def _find_bridges(self, pieces: Sequence[str]) -> list[Hits | None]:
+        """The names that write two neighbouring pieces of a word as one: ``wi-fi`` is a ``wifi`` too."""
+        return [
+            self._find_bridge(left.lower(), right.lower())
+            if is_plain(left) and is_plain(right)
+            else None
+            for left, right in pairwise(pieces)
+        ]
+
+    def _find_bridge(self, left: str, right: str) -> Hits | None:
+        hits = self._scorer.joined(left, right)
+        return hits if hits is not None and len(hits.named) else None
 
     def _with_every_word(self, words: Sequence[Word], sought: Sequence[Sought]) -> Docs:
         """The tools whose name holds all telling words, and of these those with the small ones too."""
@@ -190,18 +216,25 @@ class KeywordRanker:
     def _holders(self, word: Word) -> npt.NDArray[np.bool_]:
         """Tools that hold every part of a required word, or its joined form."""
         holders = self._scorer.holders
-        held = np.ones(self._scorer.size, dtype=np.bool_)
-        for run in runs(word.text):
+        held: list[npt.NDArray[np.bool_]] = []
+        pieces = runs(word.text)
+        for run in pieces:
             cut = analyse(run)
             whole = np.logical_and.reduce([holders(part) for part in cut.parts])
-            held &= whole if cut.joined is None else whole | holders(cut.joined)
-        return held
+            held.append(whole if cut.joined is None else whole | holders(cut.joined))
+        for at, (left, right) in enumerate(pairwise(pieces)):
+            bridge = holders(left.casefold() + right.casefold())
+            held[at] |= bridge
+            held[at + 1] |= bridge
+        held_by_all: npt.NDArray[np.bool_] = np.logical_and.reduce(held)
+        return held_by_all
 
 
 def _bytes_of(text: str, sought: Sought) -> int:
     """About how much memory it takes to keep what a word finds."""
     several = 0 if len(sought.terms) == 1 else sought.docs.nbytes + sought.named.nbytes
-    return several + bytes_of(text, (term.hits for term in sought.terms))
+    terms = chain(sought.terms, sought.bridges)
+    return several + bytes_of(text, (term.hits for term in terms))
 
 
 def telling_words(words: Sequence[Word]) -> Sequence[Word]:
@@ -231,9 +264,40 @@ def _drop_mere_mentions(words: Sequence[Word], sought: Sequence[Sought], scores:
     scores[~meant] = 0
 
 
+def _bridged(named: Sequence[Docs], bridges: Sequence[Hits | None]) -> list[Docs]:
+    """The tools whose name holds each piece of a word, alone or as one with a neighbour."""
+    held = list(named)
+    for at, hits in enumerate(bridges):
+        if hits is not None:
+            held[at] = _in_either(held[at], hits.named)
+            held[at + 1] = _in_either(held[at + 1], hits.named)
+    return held
+
+
+def _drop_single_characters(sought: Sequence[Sought], scores: Scores) -> None:
+    """A tool with but one telling character of text without blanks, and not in its name, is no hit."""
+    terms = [term.hits for found in sought for term in found.terms]
+    if len(terms) < 3 or not all(found.unbroken for found in sought):
+        return
+    enough = np.zeros(len(scores), dtype=np.int64)
+    for hits in terms:
+        if hits.term not in STOP_WORDS:
+            enough[hits.docs] += 1 if len(hits.term) == 1 else ENOUGH
+            enough[hits.named] = ENOUGH
+    scores[enough < ENOUGH] = 0
+
+
 def _in_either(left: Docs, right: Docs) -> Docs:
     """What is in one of two ascending arrays, or in both."""
     return np.union1d(left, right) if len(left) and len(right) else left if len(left) else right
+
+
+def _in_any(sets: Sequence[Docs]) -> Docs:
+    """What is in any of some ascending arrays."""
+    if len(sets) == 1:
+        return sets[0]
+    held_by_any: Docs = np.bincount(np.concatenate(sets)).nonzero()[0]
+    return held_by_any
 
 
 def _in_all(sets: Sequence[Docs]) -> Docs:

@@ -4,7 +4,7 @@ import html
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, chain
+from itertools import accumulate, chain, islice
 from typing import NamedTuple
 
 from session_runtime.search.terms import analyse, is_camel, is_cjk, is_plain, normalise, runs
@@ -15,7 +15,7 @@ MAX_QUERY_CHARS, MAX_NAMES_CHARS = 4_000, 100_000
 MAX_NAMES = 400
 """So many names of a list are looked up; that there are more is told as truncated."""
 
-MAX_SENTENCES = 20
+MAX_SENTENCES = MAX_QUOTED = 20
 MAX_TERMS = 500
 """Words beyond those that are searched by so many terms are not looked at: text without blanks has two
 a character."""
@@ -24,9 +24,12 @@ LONGEST_UNBROKEN = 200
 """Text without blanks is taken in pieces of so many characters."""
 
 _SELECT = re.compile(r"select\s*[:：]", re.IGNORECASE)
-_BETWEEN_NAMES = re.compile(r"[,，、；\r\n]")
+_BETWEEN_NAMES = re.compile(r"[,，、；\r\n]|;(?<!&amp;)(?<!&lt;)(?<!&gt;)(?<!&quot;)")
 _BETWEEN_WORDS = re.compile(r"[\s,，、;；]+")
 _LIKE_A_NAME = re.compile(r"\w[._:/-]+\w")
+_CALL_PREFIX = re.compile(
+    r"^(?:functions?|default_api|tools?|mcp)(?:[.:/]|__)(?=\w)", re.IGNORECASE
+)
 AROUND_NAMES = " \t\r\n\v\f\u3000'\"`“”‘’«»「」『』()[]{}<>（）【】"
 AFTER_NAMES = ".。…"
 _BRACKETS = (("(", ")"), ("[", "]"), ("{", "}"), ("<", ">"), ("（", "）"), ("【", "】"))
@@ -69,11 +72,15 @@ class Select:
 
 @dataclass(frozen=True, slots=True)
 class Keywords:
-    """Anything else: the whole ``text``, its words, each once, and those of each of its sentences."""
+    """Anything else: the whole ``text``, its words, each once, and those of each of its sentences.
+
+    ``quoted`` is what stands in quotes, which may be names with blanks.
+    """
 
     text: str
     words: tuple[Word, ...]
     sentences: tuple[tuple[Word, ...], ...] = field(default=(), compare=False)
+    quoted: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def listed(self) -> bool:
@@ -104,6 +111,11 @@ def parse(query: str) -> Query:
     if not text:
         return Empty()
     return _keywords(text, query)
+
+
+def called(name: str) -> str:
+    """A name without what models put before it when they call a tool: ``functions.music.play``."""
+    return _CALL_PREFIX.sub("", name, count=1)
 
 
 def spellings(name: str) -> tuple[str, ...]:
@@ -137,7 +149,14 @@ def _keywords(text: str, query: str) -> Keywords:
     pieces = _SENTENCE_END.split(query.strip()[:MAX_QUERY_CHARS], MAX_SENTENCES)
     sentences = tuple(tuple(_words(normalise(piece))) for piece in pieces)
     words = sentences[0] if len(sentences) == 1 else _all(sentences)
-    return Keywords(text, _affordable(words), sentences)
+    return Keywords(text, _affordable(words), sentences, _in_quotes(query))
+
+
+def _in_quotes(query: str) -> tuple[str, ...]:
+    if _QUOTE.search(query, 0, MAX_QUERY_CHARS) is None:
+        return ()
+    found = islice(_QUOTED.finditer(query[:MAX_QUERY_CHARS]), MAX_QUOTED)
+    return tuple(dict.fromkeys(quoted.group()[1:-1] for quoted in found))
 
 
 def _affordable(words: tuple[Word, ...]) -> tuple[Word, ...]:
@@ -176,9 +195,10 @@ def _words(whole: str) -> list[Word]:
         else:
             words |= {(word.text, required): word for word in _split(found, required)}
     for quoted in _QUOTED.finditer(whole) if quoted_too else ():
-        for _, found in _WORD.findall(quoted.group()):
-            for word in _split(found, required=False):
-                words.setdefault((word.text, False), word._replace(literal=True))
+        for plus, found in _WORD.findall(quoted.group()[1:-1]):
+            required = bool(plus) and not found.isdigit()
+            for word in _split(found, required):
+                words.setdefault((word.text, required), word._replace(literal=not required))
     return list(words.values())
 
 

@@ -18,10 +18,13 @@ from session_runtime.search.impacts import Docs, Scores, cell_weights, compute_i
 from session_runtime.search.lru import Lru
 from session_runtime.search.terms import SMALL_WORDS, STOP_WORDS, phrase_number
 
-KEPT_BYTES, KEPT_BYTES_PER_TOOL = 1_000_000, 500
+KEPT_BYTES, KEPT_BYTES_PER_TOOL = 500_000, 200
 """How much is kept of what words find; a common word with synonyms finds 16 bytes for each tool."""
 
-HITS_BYTES = 500
+BYTES_PER_PAIR, BYTES_PER_TERM = 24, 24
+BYTES_PER_TOOL = 8 * (len(Field) + DEEDS + 1)
+
+HITS_BYTES = 800
 SHORTEST_PIECE, LONGEST_GLUED = 3, 40
 OTHER_DEED = 0.9
 """What is left of a score if, say, the request is to look and the tool removes."""
@@ -65,7 +68,8 @@ class Scorer:
         self.name_rank = corpus.tables.name_rank
         self._cell_weights = cell_weights(corpus, visible)
         self._impacts = compute_impacts(corpus, visible, self._cell_weights)
-        self._hits: Lru[str, Hits] = Lru(kept_bytes(self.size), _bytes_of)
+        self.kept_bytes = kept_bytes(int(np.count_nonzero(visible)))
+        self._hits: Lru[str, Hits] = Lru(self.kept_bytes, _bytes_of)
         self._fits: Lru[int, Scores] = Lru(DEEDS)
 
     def hits(self, word: str) -> Hits:
@@ -107,7 +111,19 @@ class Scorer:
         number = self._corpus.lexicon.numbers.get(term)
         if number is None or not self._impacts.held(number):
             return None
-        return self._hits_of(term, number)
+        return self._in_one(self._hits_of(term, number))
+
+    def _in_one(self, hits: Hits) -> Hits | None:
+        """The tools that write a word as one; those whose names hold it as two have both words anyway."""
+        postings = self._corpus.postings
+        found = postings.slice_of(self._corpus.lexicon.numbers.get(hits.term))
+        if not (parted := postings.parted[found]).any():
+            return hits
+        in_one = np.zeros(self.size, dtype=np.bool_)
+        in_one[postings.docs[found][~parted]] = True
+        kept = in_one[hits.docs]
+        docs = hits.docs[kept]
+        return hits._replace(docs=docs, impacts=hits.impacts[kept]) if len(docs) else None
 
     def long_words(self, run: str) -> Iterator[Hits]:
         """What the synonyms find of the words in text without blanks that are longer than a pair."""
@@ -170,21 +186,22 @@ class Scorer:
         known = len(best)
         found: list[Hits] = []
         for term, number in zip(terms, map(lexicon.numbers.get, terms), strict=True):
-            if number is not None and number < known and best[number] > 0:
+            if term in lexicon.compounds:
+                found += filter(_finds, (self._alone(term),))
+            elif number is not None and number < known and best[number] > 0:
                 found.append(self._hits_of(term, number))
-            elif term in lexicon.compounds and len((hits := self._alone(term)).docs):
-                found.append(hits)
         return found
 
     def _alone(self, term: str) -> Hits:
-        """What a term finds without synonyms; a compound finds the tools that hold all of its terms."""
+        """What a term finds without synonyms; a compound finds the tools that hold all of its terms, too."""
         hits = self._own(term)
-        pieces = self._corpus.lexicon.compounds.get(term, ())
-        if len(hits.docs) or not pieces:
+        pieces = self._corpus.lexicon.compounds.get(term)
+        if pieces is None:
             return hits
         found = [self._own(piece) for piece in pieces]
         both = reduce(partial(_both, term), found)
-        return both._replace(impacts=both.impacts / len(found), best=both.best / len(found))
+        apart = both._replace(impacts=both.impacts / len(found), best=both.best / len(found))
+        return _first_of(apart, hits)
 
     def _own(self, term: str) -> Hits:
         """Exactly this term."""
@@ -267,6 +284,13 @@ def kept_bytes(tools: int) -> int:
     return KEPT_BYTES + KEPT_BYTES_PER_TOOL * tools
 
 
+def most_bytes(corpus: Corpus, visible: npt.NDArray[np.bool_]) -> int:
+    """About how much memory ranking some tools takes once all its caches are full."""
+    pairs, tools = int(corpus.pairs_by_tool[visible].sum()), int(np.count_nonzero(visible))
+    statistics = BYTES_PER_PAIR * pairs + BYTES_PER_TERM * len(corpus.postings.offsets)
+    return statistics + BYTES_PER_TOOL * len(visible) + 2 * kept_bytes(tools)
+
+
 def _bytes_of(word: str, hits: Hits) -> int:
     return bytes_of(word, (hits,))
 
@@ -290,8 +314,24 @@ def _may_be_glued(left: str, right: str) -> bool:
     )
 
 
+def _finds(hits: Hits) -> bool:
+    return len(hits.docs) > 0
+
+
 def _nothing(term: str) -> Hits:
     return Hits(term, _NO_DOCS, _NO_SCORES, _NO_DOCS, 0.0)
+
+
+def _first_of(one: Hits, other: Hits) -> Hits:
+    """The tools that either finds; what ``one`` says of a tool goes before what ``other`` says."""
+    if not len(one.docs) or not len(other.docs):
+        return one if len(one.docs) else other
+    more = ~np.isin(other.docs, one.docs)
+    docs = np.concatenate((one.docs, other.docs[more]))
+    order = np.argsort(docs)
+    impacts = np.concatenate((one.impacts, other.impacts[more]))[order]
+    named = np.union1d(one.named, other.named)
+    return Hits(one.term, docs[order], impacts, named, max(one.best, other.best))
 
 
 def _both(term: str, left: Hits, right: Hits) -> Hits:

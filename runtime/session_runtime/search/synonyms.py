@@ -46,6 +46,10 @@ DEEDS_AND_DATA: tuple[str, ...] = tuple(
     leave quit exit 退出 离开
     login signin authenticate 登录 登陆 登入
     logout signout 登出 注销 退出
+    log_in login sign_in signin 登录 登陆 登入
+    log_out logout log_off logoff sign_out signout 登出 注销
+    turn_on switch_on power_on 打开 开启
+    turn_off switch_off power_off shut_down 关闭 关掉
     register signup enroll 注册 报名
     subscribe subscription 订阅
     share 分享 共享

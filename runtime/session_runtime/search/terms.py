@@ -26,6 +26,7 @@ _RUN = re.compile(f"[{_CJK}]+|[^\\W_{_CJK}]+")
 _CJK_START = re.compile(f"[{_CJK}]")
 _LETTERS_OR_DIGITS = re.compile(r"\d+|\D+")
 _CAMEL = re.compile(r"[A-Z]{2,}(?=s(?![a-z]))|[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_NAME_BORDER = re.compile(r"[./:\n]|__")
 _STEMMED = (3, 40)
 PHRASE_NUMBERS = (1 << 27) - 1
 
@@ -40,7 +41,7 @@ STOP_WORDS = frozenset(
     get give help know let like looking need want
     的 了 我 请 帮 要 想 你 您 把 是 在 给 这 那 和 与 一 个 下 有 吗 呢 吧 也 都 能 可 以 需 并
     为 从 到 将 对 于 由 就 还 又 它 他 她 们 此 其 该 之 而 或 但 如 果 所 被 让 里 着 呀 啊 嘛 么
-    先 再 最 很 更 已 会 用 来 去
+    先 再 最 很 更 已 会 用 来 去 几
     我想 我要 我需 需要 请帮 帮我 一下 请把 帮忙 可以 能否 并且 然后 以及
     """.split()
 )
@@ -136,6 +137,22 @@ def analyse(run: str) -> Analysed:
         return Analysed((*run, *map("".join, pairwise(run))))
     cut = tuple(parts(run))
     return Analysed(cut, run.casefold() if len(cut) > 1 else None)
+
+
+def joined_neighbours(names: str) -> list[str]:
+    """Each two neighbouring words of names as one: ``keyvault`` and ``vaultlist`` of ``key_vault_list``.
+
+    Namespaces, other names in another line, digits, and text without blanks keep words apart.
+    """
+    joined: list[str] = []
+    for name in _NAME_BORDER.split(names):
+        words = [part if _joins(part) else "" for run in runs(name) for part in parts(run)]
+        joined += [left + right for left, right in pairwise(words) if left and right]
+    return joined
+
+
+def _joins(part: str) -> bool:
+    return part.isalpha() and not is_cjk(part)
 
 
 def pieces_of(word: str) -> Iterator[str]:

@@ -24,14 +24,16 @@ from session_runtime.search.query import (
     Empty,
     Keywords,
     Select,
+    called,
     parse,
     spellings,
 )
-from session_runtime.search.rank import Scorer
+from session_runtime.search.rank import Scorer, most_bytes
 from session_runtime.search.spelling import one_letter_apart
 from session_runtime.search.terms import analyse, normalise, runs
 
 LAYOUTS_KEPT, NEAREST_KEPT = 8, 64
+LAYOUT_BYTES_PER_TOOL = 40
 NEAREST = 3
 NAMED_LAYER = 3.0
 _AT_THE_ENDS = AROUND_NAMES + AFTER_NAMES
@@ -87,6 +89,12 @@ class SearchView:
         return KeywordRanker(Scorer(self._corpus, self._visible))
 
     @property
+    def most_bytes(self) -> int:
+        """About how much memory it takes once everything was asked for and all its caches are full."""
+        layouts = LAYOUT_BYTES_PER_TOOL * LAYOUTS_KEPT * self.count
+        return layouts + most_bytes(self._corpus, self._visible)
+
+    @property
     def count(self) -> int:
         """How many tools are visible."""
         return self._mask.bit_count()
@@ -94,8 +102,8 @@ class SearchView:
     @cached_property
     def _listed(self) -> Positions:
         """The visible positions in the order of the directory."""
-        visible = self._visible.tolist()
-        return tuple(at for at in self._corpus.tables.listing if visible[at])
+        seen = self._seen
+        return tuple([at for at in self._corpus.tables.listing if seen[at]])
 
     def name(self, position: int) -> str:
         """The canonical name at a position."""
@@ -118,7 +126,15 @@ class SearchView:
         return self if mask == self._mask else self._reopen(mask)
 
     def resolve(self, name: str) -> Positions:
-        """The tools that a name stands for: exact spelling, then any case, then wire name or alias."""
+        """The tools that a name stands for: exact spelling, then any case, then wire name or alias.
+
+        What models write before a name (``functions.``) is passed over if there is no such name.
+        """
+        return self._resolve(name) or (
+            self._resolve(rest) if (rest := called(name)) != name else NONE
+        )
+
+    def _resolve(self, name: str) -> Positions:
         tables = self._corpus.tables
         if len(name) > tables.longest or name.strip(_AT_THE_ENDS).count(" ") > tables.blanks:
             return NONE
@@ -152,8 +168,9 @@ class SearchView:
     def rank(self, query: str, limit: int) -> list[tuple[str, float]]:
         """The best tools for a query with their scores, best first; none for an empty query.
 
-        The whole part of a score is a layer: 3 if the tool is named in full, 2 for another form of
-        its name, 1 if its name holds every word; the fraction says how much of the query it meets.
+        The whole part of a score is a layer: 3 if the tool is named in full, alone or in a phrase, 2 for
+        another form of its name, 1 if its name holds every word; the fraction says how much of the query
+        it meets.
         """
         match self.find(query):
             case Empty():
@@ -207,7 +224,7 @@ class SearchView:
         names, entries = self._corpus.names, self._corpus.tables.entries
         held_back = [at for at in self._listed if names[at] not in shown]
         return Layout(
-            tuple(names[at] for at in held_back),
+            tuple([names[at] for at in held_back]),
             directory_text([entries[at] for at in held_back], max_tokens),
         )
 
@@ -215,7 +232,7 @@ class SearchView:
         layer: list[dict[str, object]] = []
         if score >= 1:
             layer = [{"word": keywords.text, "field": "layer", "score": float(int(score))}]
-        if score >= NAMED_LAYER:
+        if score == NAMED_LAYER:
             return layer
         return layer + self._keywords.evidence(keywords, self._corpus.tables.positions[name])
 
@@ -252,15 +269,16 @@ class SearchView:
         return items if len(items) > 1 else None
 
     def _rank(self, keywords: Keywords) -> Ranking:
-        """Rank for keywords that are no name; the whole text or a word of it may be a form of one."""
-        separated = [word.text for word in keywords.words if not word.text.isalnum()]
-        named = (self._by_form(word) for word in separated)
-        exact = dict.fromkeys(chain(self._formed(keywords.text), *named))
-        return self._keywords.rank(keywords, tuple(exact))
-
-    def _by_form(self, text: str) -> Positions:
-        """Tools that a text names in full or in another form (last segment, camelCase, blanks)."""
-        return self.resolve(text) or self._formed(text)
+        """Rank for keywords that are no name; the whole text or a part of it may be one, or a form of one."""
+        texts = [word.text for word in keywords.words if not word.text.isalnum()]
+        named = [self.resolve(text) for text in texts]
+        forms = [self._formed(text) for text, found in zip(texts, named, strict=True) if not found]
+        named += [self.resolve(text) for text in keywords.quoted if not text.isalnum()]
+        full, whole = dict.fromkeys(chain.from_iterable(named)), self._formed(keywords.text)
+        formed = dict.fromkeys(chain(whole, *forms))
+        if whole and full.keys().isdisjoint(whole):
+            full, formed = {}, formed | full
+        return self._keywords.rank(keywords, named=tuple(full), formed=tuple(formed))
 
     def _formed(self, text: str) -> Positions:
         """Tools whose name, last segment or alias has the same letters and digits in the same order."""
