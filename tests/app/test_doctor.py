@@ -166,4 +166,7 @@ def test_extras_that_are_configured_have_to_be_installed(
     assert [each.verdict for each in looked_at.extras(settings)] == ["ok"]
     monkeypatch.setattr(looked_at, "is_installed", lambda _: False)
     [finding] = looked_at.extras(settings)
-    assert (finding.verdict, finding.do) == ("fail", "pip install 'session-runtime[mqtt]'")
+    assert (finding.verdict, finding.do) == (
+        "fail",
+        "pip install '.[mqtt]' in the source tree of session-runtime",
+    )
