@@ -15,9 +15,11 @@ from session_runtime import __version__
 from session_runtime.app.approvals import ToolApproval
 from session_runtime.app.brake import ToolBrake
 from session_runtime.app.editor import ConfigEditor
+from session_runtime.app.insight import Insight
 from session_runtime.app.metrics import metrics, of_waiting
 from session_runtime.app.presence import presence_of
 from session_runtime.app.reader import ConfigReader
+from session_runtime.app.recent import RecentAsks
 from session_runtime.app.recorded import of_audit
 from session_runtime.app.servers import ListWatch, ServerControl
 from session_runtime.app.shared import SharedState
@@ -44,7 +46,6 @@ from session_runtime.registry.registry import Registry
 from session_runtime.registry.revocations import open_revocations
 from session_runtime.threads import in_thread
 from session_runtime.trace.metrics import exposition
-from session_runtime.trace.record import AskRecord
 from session_runtime.trace.sink import TraceSink
 from session_runtime.transports.mcp.callers import Callers
 from session_runtime.transports.mqtt.state import MqttState
@@ -70,6 +71,7 @@ class Runtime:
         approval: ToolApproval,
         kept: KeptAsks,
         callbacks: Callbacks,
+        insight: Insight,
     ) -> None:
         self._builder = builder
         self._registry = registry
@@ -85,6 +87,7 @@ class Runtime:
         self.callers = callers
         self.kept = kept
         self.callbacks = callbacks
+        self.insight = insight
         self.mqtt = MqttState()
         self._since = time.time()
 
@@ -317,8 +320,8 @@ async def open_runtime(
     editor = ConfigEditor(read, live, History(state_dir / HISTORY))
     try:
         async with _trace(snapshot.settings.trace) as sink:
-            keep_record = sink.write if sink is not None else _keep_nothing
-            service = AskService(builder.generations, keep_record, resources)
+            recent = RecentAsks(sink)
+            service = AskService(builder.generations, recent.add, resources)
             kept = KeptAsks(service.ask)
             callbacks = Callbacks(lambda: current().settings.callbacks, _open_post)
             callers = Callers(builder.generations, resources)
@@ -327,7 +330,7 @@ async def open_runtime(
                     yield Runtime(
                         *(builder, registry, service, sink, live, watcher, brake, editor),
                         *(ServerControl(current, live), callers, audit, approval, kept),
-                        callbacks,
+                        *(callbacks, Insight(current, recent)),
                     )
             finally:
                 await _stop(service, callers, kept)
@@ -376,10 +379,6 @@ async def _trace(settings: TraceSettings) -> AsyncIterator[TraceSink | None]:
         yield sink
     finally:
         await sink.aclose()
-
-
-def _keep_nothing(record: AskRecord) -> None:
-    del record
 
 
 def bundled_handlers() -> Path:
