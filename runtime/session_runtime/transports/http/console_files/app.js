@@ -20,7 +20,7 @@ const PAGES = {
 const head = document.getElementById("head");
 const main = document.getElementById("main");
 let live = null;
-let leave = () => {};
+let shown = { name: null, ends: [], to: null };
 
 function route() {
   const [name, ...rest] = location.hash.replace(/^#\/?/, "").split("/");
@@ -31,8 +31,15 @@ function decoded(text) {
   try { return decodeURIComponent(text); } catch { return text; }
 }
 
+function leave() {
+  shown.ends.forEach((end) => end());
+  shown = { name: null, ends: [], to: null };
+}
+
+// A page that can go to a detail by itself keeps what was typed into it.
 function showPage(isNew) {
   const { name, detail } = route();
+  if (shown.name === name && shown.to) { shown.to(detail); return; }
   leave();
   const [title, show] = PAGES[name];
   document.title = `${title} · console`;
@@ -41,8 +48,7 @@ function showPage(isNew) {
   }
   const body = h("div", { class: "page" });
   fill(main, h("h1", {}, title), body);
-  const ends = show(body, live, detail);
-  leave = () => { ends.forEach((end) => end()); leave = () => {}; };
+  shown = { name, to: null, ...show(body, live, detail) };
   if (isNew) main.focus();
 }
 

@@ -16,7 +16,7 @@ function showAll(body, live) {
   const drawRunning = ({ asks }) => fill(running, asks.length ? runningTable(asks) : empty("No ask is running.", "New ones appear here by themselves."));
   const drawEnded = ({ asks }) => fill(ended, asks.length ? endedTable(asks) : empty("No ask has ended since the start."));
   const ticking = setInterval(() => live.known.asks?.asks.length && drawRunning(live.known.asks), 1000);
-  return [live.on("asks", drawRunning), live.on("recent", drawEnded), () => clearInterval(ticking)];
+  return { ends: [live.on("asks", drawRunning), live.on("recent", drawEnded), () => clearInterval(ticking)] };
 }
 
 const link = (id) => h("a", { href: `#/asks/${encodeURIComponent(id)}`, "data-key": id }, id);
@@ -29,7 +29,7 @@ function runningTable(asks) {
 
 function endedTable(asks) {
   return table("Ended asks", ["Ask", "Started", "Outcome", "Took", "Daemon", "Turns", "Calls", "Tokens", "Saved", "For"], asks.map((ask) =>
-    row(link(ask.ask_id), clock(ask.started_at), badge(ask.error_code ?? ask.outcome, KINDS[ask.outcome]), seconds(ask.duration_s), seconds(ask.daemon_s),
+    row(link(ask.ask_id), h("time", {}, clock(ask.started_at)), badge(ask.error_code ?? ask.outcome, KINDS[ask.outcome]), seconds(ask.duration_s), seconds(ask.daemon_s),
       ask.steps, ask.tool_calls, count(ask.tokens), count(ask.tokens_saved), ask.user ?? ask.principal)));
 }
 
@@ -115,7 +115,7 @@ function showOne(body, live, id) {
   };
   const ticking = setInterval(() => live.known.asks?.asks.some((ask) => ask.ask_id === id) && draw(), 1000);
   draw();
-  return [live.on("asks", draw), live.on("recent", draw), () => clearInterval(ticking)];
+  return { ends: [live.on("asks", draw), live.on("recent", draw), () => clearInterval(ticking)] };
 }
 
 function runningOne(ask) {

@@ -18,7 +18,7 @@ export function showConfiguration(body, live) {
     if (receipt !== undefined && receipt !== now) page.load();
     receipt = now;
   };
-  return [live.on("status", onStatus)];
+  return { ends: [live.on("status", onStatus)] };
 }
 
 class Configuration {
@@ -81,7 +81,7 @@ class Configuration {
     this.apply = button("Apply", () => this.put(), { disabled: true });
     fill(this.editor, h("div", { class: "panel" },
       [...this.drafts].map(([name, { key, input }]) => h("div", { class: "draft" }, field(name, input, `as JSON; null takes it out of the file. Now ${shown(key.value)} from ${key.source}; acts: ${key.acts}`),
-        button("Leave it", () => this.drop(name), { class: "plain", "aria-label": `Leave ${name} as it is` }))),
+        button("Leave it", () => this.drop(name), { class: "plain", "aria-label": `Leave it: ${name}` }))),
       this.trial, h("div", { class: "row" }, this.apply)));
     fill(this.trial, h("p", { class: "quiet" }, "Change a value: it is checked while you type."));
   }
@@ -127,8 +127,9 @@ class Configuration {
   }
 
   drawHistory(receipts) {
-    fill(this.history, receipts.length ? h("ol", { class: "line" }, receipts.map((receipt, at) =>
-      receiptOf(receipt, receipt.entry !== null && at > 0 && confirmed("Roll back to this", `Write entry ${receipt.entry} into the file`, () => this.back(receipt.entry), `back ${receipt.id}`)))) : empty("Nothing has been tried yet."));
+    const inForce = receipts.find((receipt) => receipt.entry !== null)?.entry;
+    fill(this.history, receipts.length ? h("ol", { class: "line" }, receipts.map((receipt) =>
+      receiptOf(receipt, receipt.entry !== null && receipt.entry !== inForce && confirmed("Roll back to this", `Write entry ${receipt.entry} into the file`, () => this.back(receipt.entry), `back ${receipt.id}`)))) : empty("Nothing has been tried yet."));
   }
 
   async back(number) {

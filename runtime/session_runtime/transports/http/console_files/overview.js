@@ -21,7 +21,7 @@ export function showOverview(body, live) {
     const receipt = status.config.last_receipt?.id;
     if (receipt !== last) { last = receipt; loadReceipts(receipts); }
   };
-  return [live.on("status", draw), live.on("recent", draw)];
+  return { ends: [live.on("status", draw), live.on("recent", draw)] };
 }
 
 function cardsOf(status, totals) {
@@ -73,7 +73,7 @@ export function receiptOf(receipt, ...more) {
   return h("li", {},
     h("div", { class: "row" }, h("time", {}, clock(receipt.time)), verdict(receipt), h("span", {}, receipt.trigger),
       h("span", { class: "quiet" }, `generation ${receipt.generation}, ${seconds(receipt.duration_ms / 1000)}`), extra),
-    (changes.length || errors.length || tools.length) && h("ul", {}, errors, changes, tools));
+    changes.length + errors.length + tools.length > 0 && h("ul", {}, errors, changes, tools));
 }
 
 function errorsOf(recent) {
@@ -82,6 +82,6 @@ function errorsOf(recent) {
   if (!codes.length) return empty("No ask has failed since the start.");
   return h("div", {},
     h("p", {}, codes.map(([code, times]) => badge(`${code} × ${times}`, "bad"))),
-    failed.length && table("Asks that failed last", ["Ended", "Ask", "Code", "Message"], failed.map((ask) =>
-      row(clock(ask.started_at), h("a", { href: `#/asks/${encodeURIComponent(ask.ask_id)}` }, ask.ask_id), h("code", {}, ask.error_code), ask.error))));
+    failed.length > 0 && table("Asks that failed last", ["Started", "Ask", "Code", "Message"], failed.map((ask) =>
+      row(h("time", {}, clock(ask.started_at)), h("a", { href: `#/asks/${encodeURIComponent(ask.ask_id)}` }, ask.ask_id), h("code", {}, ask.error_code), ask.error))));
 }

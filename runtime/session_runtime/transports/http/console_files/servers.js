@@ -9,14 +9,15 @@ const LINES = 200;
 export function showServers(body, live, detail) {
   const list = h("div", { class: "cards wide" }), sources = h("div", {}), log = h("div", {});
   fill(body, section("Servers of tools", list), log, section("Other sources", sources));
-  if (detail) showLog(log, detail);
+  const to = (name) => (name ? showLog(log, name) : fill(log));
+  to(detail);
   const draw = ({ servers }) => {
     const remote = servers.filter((server) => server.name !== undefined);
     const others = servers.filter((server) => server.name === undefined);
     fill(list, remote.length ? remote.map((server) => serverOf(server)) : empty("No server of tools is configured.", "Add one under [mcp.servers] in the file."));
     fill(sources, others.length ? h("ul", {}, others.map((each) => h("li", {}, `${each.id}: ${count(each.tools)} tools`))) : empty("There are none."));
   };
-  return [live.on("status", draw)];
+  return { ends: [live.on("status", draw)], to };
 }
 
 function serverOf(server) {

@@ -13,13 +13,15 @@ export function showTools(body, live, detail) {
   const filter = h("input", { type: "search", name: "filter", on: { input: () => catalogue.draw() } });
   const catalogue = new Catalogue(list, filter, who);
   fill(body,
-    section("As identity", who.form(() => { catalogue.load(); showTool(one, detail, who); })),
+    section("As identity", who.form(() => { catalogue.load(); to(chosen); })),
     section("Search playground", playground(who, found), found),
     one,
     section("Catalogue", field("Filter by name, source or description", filter), list),
     section("Quarantine", bad));
+  let chosen;
+  const to = (name) => { chosen = name; return showTool(one, name, who); };
   catalogue.load();
-  showTool(one, detail, who);
+  to(detail);
   let digest;
   const onStatus = (status) => {
     fill(bad, quarantineOf(status.quarantined));
@@ -27,7 +29,7 @@ export function showTools(body, live, detail) {
     if (digest && digest !== now) catalogue.load();
     digest = now;
   };
-  return [live.on("status", onStatus)];
+  return { ends: [live.on("status", onStatus)], to };
 }
 
 // For whom everything on the page is looked at.
