@@ -116,13 +116,13 @@ class Page:
             mobile=width < 600,
         )
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        await self.call("Emulation.setEmulatedMedia", features=[scheme])
+        still = {"name": "prefers-reduced-motion", "value": "reduce"}
+        await self.call("Emulation.setEmulatedMedia", features=[scheme, still])
 
     async def picture(self, path: Path) -> None:
         """Keep a picture of the whole page."""
         done = await self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(base64.b64decode(done["data"]))
+        _keep(path, base64.b64decode(done["data"]))
 
     async def faults(self) -> list[str]:
         """What axe-core finds that keeps people out, the serious and the critical."""
@@ -170,6 +170,11 @@ class _Line:
             waiting.set_exception(AssertionError(message["error"]))
         elif not waiting.done():
             waiting.set_result(message["result"])
+
+
+def _keep(path: Path, picture: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(picture)
 
 
 def _write(to: int, data: bytes) -> None:

@@ -1,4 +1,4 @@
-"""The console in a real browser: each page's task by clicks, what comes from outside as text, nothing without a key.
+"""The console in a real browser: each page's task by clicks, all from outside as text, nothing without a key.
 
 Pictures of all pages are kept in ``.soak/console``.
 """
@@ -24,9 +24,9 @@ from tests.transports.stub import bearer, key_of
 
 PICTURES = ROOT / ".soak" / "console"
 EVIL = "<img src=x onerror=\"document.title='evil'\"><script>document.title='evil'</script>"
-PAGES = ("overview", "configuration", "tools", "asks", "servers")
 HANGS = "import asyncio\n\nasync def execute(args, context):\n    await asyncio.Event().wait()\n"
-FAILS = "def execute(args, context):\n    raise ValueError({evil!r})\n".replace("{evil!r}", repr(EVIL))
+FAILS = f"def execute(args, context):\n    raise ValueError({EVIL!r})\n"
+PROCESS = "document.querySelector('article').innerText.match(/Process\\s+(\\d+)/)[1]"
 CONFIG = """
 [ask]
 max_steps = 7  # turns
@@ -73,8 +73,8 @@ SCRIPT = {
 }
 
 
-def site(folder: Path) -> Path:
-    """A configuration with two keys, handlers, a server and evil texts in all of them."""
+def site(folder: Path, *, with_keys: bool = True) -> Path:
+    """A configuration with two keys or none, handlers, a server and evil texts in all of them."""
     write_handler(folder / "tools", "orders.find", description="Finds an order by its number.")
     write_handler(folder / "tools", "orders.fail", description=EVIL, code=FAILS)
     write_handler(folder / "tools", "orders.wait", description="Waits.", code=HANGS)
@@ -88,7 +88,8 @@ def site(folder: Path) -> Path:
         for name, roles in (("boss", '"admin"'), ("bot", ""))
     ]
     path = folder / "config.toml"
-    path.write_text("".join([CONFIG, server("shop", script), *keys]), "utf-8")
+    text = "".join([CONFIG, server("shop", script), *(keys if with_keys else ())])
+    path.write_text(text, "utf-8")
     return path
 
 
@@ -118,7 +119,11 @@ class Console:
 
     async def is_sound(self, name: str) -> None:
         """Look at the page on three screens, and whether everybody can use it and nothing broke out."""
-        for kind, width, dark in (("light", 1280, False), ("dark", 1280, True), ("phone", 390, False)):
+        for kind, width, dark in (
+            ("light", 1280, False),
+            ("dark", 1280, True),
+            ("phone", 390, False),
+        ):
             await self.page.look(width, 900, dark=dark)
             await self.page.picture(PICTURES / f"{name}-{kind}.png")
             assert await self.page.faults() == [], (name, kind)
@@ -131,8 +136,8 @@ class Console:
 
 
 @asynccontextmanager
-async def opened(folder: Path) -> AsyncIterator[Console]:
-    config = site(folder)
+async def opened(folder: Path, *, with_keys: bool = True) -> AsyncIterator[Console]:
+    config = site(folder, with_keys=with_keys)
     try:
         async with daemon(config) as running, chromium(folder / "browser") as page:
             await page.look()
@@ -154,11 +159,13 @@ async def console(tmp_path: Path) -> AsyncIterator[Console]:
 async def test_nothing_is_shown_to_who_has_no_key_of_an_administrator(tmp_path: Path) -> None:
     async with opened(tmp_path) as console:
         page = console.page
-        for name in PAGES:
+        for name in ("overview", "configuration", "tools", "asks", "servers"):
             await page.go(f"{console.running.url}/console#/{name}")
             await page.sees("Key of an administrator")
             shown = await page.value("document.body.innerText")
-            assert "orders" not in shown and "shop" not in shown and "ready" not in shown
+            assert "orders" not in shown
+            assert "shop" not in shown
+            assert "ready" not in shown
         page.said.clear()  # that the browser was answered 401
         await console.is_sound("sign-in")
         await console.sign_in("bot")
@@ -193,14 +200,16 @@ async def test_the_configuration_is_edited_under_the_eyes_of_the_validator(
     await page.click("button[aria-label='Edit ask.max_steps']")
     await page.write("textarea[name='ask.max_steps']", "0")
     await page.sees("rejected")
-    assert await page.value("[...document.querySelectorAll('button')].find((b) => b.textContent === 'Apply').disabled")
+    assert await page.value(
+        "document.querySelector('.trial + .row button, .panel > .row button').disabled"
+    )
     await page.write("textarea[name='ask.max_steps']", "9")
     await page.until("document.querySelector('ins')?.textContent === '9'")
     await console.is_sound("configuration")
     await page.click("button", "Apply")
     await page.sees("The edit is applied")
     assert "max_steps = 9  # turns" in console.config.read_text("utf-8")
-    await page.write("textarea[name=file]", f"[ask]\n\"{EVIL.replace(chr(34), '')}\" = 1\n")
+    await page.write("textarea[name=file]", f'[ask]\n"{EVIL.replace(chr(34), "")}" = 1\n')
     await page.sees("<img src=x")
     await page.click("button", "Roll back to this")
     await page.click("button.danger")
@@ -216,7 +225,7 @@ async def test_tools_are_found_as_the_model_finds_them_and_for_whom_the_rules_al
     await console.ask("evil", EVIL)
     await console.visit("Tools")
     await page.sees("orders.find")
-    await page.sees("Where")  # what is quarantined
+    await page.sees("orders.broken")  # in quarantine
     await page.write("input[name=user]", "u")
     await page.click("button", "Look as this one")
     await page.write("input[name=query]", "find an order")
@@ -261,17 +270,14 @@ async def test_an_ask_is_tried_looked_at_and_another_one_ended(console: Console)
 async def test_a_server_is_looked_at_and_connected_to_anew(console: Console) -> None:
     page = console.page
     await console.visit("Servers")
-    before = await page.until("document.querySelector('article')?.innerText.match(/Process\\s+(\\d+)/)?.[1]")
+    before = await page.until(PROCESS)
     await page.click("a", "Log")
     await page.sees(EVIL)
     await console.is_sound("servers")
     await page.click("button", "Restart")
     await page.click("button", "Connect anew")
     await page.sees("restart done")
-    await page.until(
-        "document.querySelector('article').innerText.match(/Process\\s+(\\d+)/)?.[1]"
-        f" > '' && document.querySelector('article').innerText.match(/Process\\s+(\\d+)/)[1] !== '{before}'"
-    )
+    await page.until(f"{PROCESS} && {PROCESS} !== '{before}'")
 
 
 async def test_the_console_is_used_by_the_keyboard_alone(console: Console) -> None:
@@ -299,3 +305,19 @@ async def test_a_lost_daemon_is_told_and_its_return_noticed(console: Console) ->
     await console.running.process.communicate()
     async with daemon(console.config, "--port", port):
         await page.sees("The session has ended. Sign in again.")
+
+
+async def test_without_keys_the_console_serves_this_machine_without_signing_in(
+    tmp_path: Path,
+) -> None:
+    async with opened(tmp_path, with_keys=False) as console:
+        page = console.page
+        await page.go(f"{console.running.url}/console")
+        await page.sees("Generations")
+        await console.visit("Servers")
+        await page.click("button", "List tools again")
+        await page.sees("refresh done")
+        await page.go(f"{console.running.url}/console#/tools/orders.fail")
+        await page.sees("denied by access.rules.visitors")
+        assert page.said == []
+        assert "Sign out" not in await page.value("document.body.innerText")

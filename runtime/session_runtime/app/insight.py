@@ -1,5 +1,6 @@
 """Tells operators why: what a search finds and who may use what, with the code of every ask (OPS-3)."""
 
+import asyncio
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -9,6 +10,7 @@ from session_runtime.errors import RequestError
 from session_runtime.generation import Generation, Profile
 from session_runtime.generation.unavailable import unavailable_to
 from session_runtime.registry.names import TOOL_SEARCH
+from session_runtime.registry.registry import Registry
 from session_runtime.search import PROMPT_RULE
 from session_runtime.spelling import hint
 from session_runtime.types import LOCAL, Identity
@@ -19,8 +21,11 @@ CHARS_PER_TOKEN: Final = 4
 class Insight:
     """Looks at the generation in force; nothing that it does is seen by an ask."""
 
-    def __init__(self, current: Callable[[], Generation], recent: RecentAsks) -> None:
+    def __init__(
+        self, current: Callable[[], Generation], registry: Registry, recent: RecentAsks
+    ) -> None:
         self._current = current
+        self._registry = registry
         self._recent = recent
 
     def search(self, query: str, identity: Identity, most: int) -> dict[str, Any]:
@@ -75,6 +80,11 @@ class Insight:
             "allowed": bool(policy.permitted(LOCAL, identity) >> position & 1),
             "why": policy.why(identity, tool),
         }
+
+    def routes(self) -> dict[str, Any]:
+        """How calls go to each source that was called, with its breaker (RTE-6)."""
+        routes = self._registry.routes(asyncio.get_running_loop().time())
+        return {route: each.to_json() for route, each in routes.items()}
 
     def totals(self) -> dict[str, Any]:
         """What the asks that ended since the start came to."""

@@ -1,4 +1,4 @@
-"""The asks that ended last, and what all of them came to since the start (OPS-3); the trace keeps them for good."""
+"""The asks that ended last, and what all came to since the start (OPS-3); the trace keeps them for good."""
 
 from collections import Counter, OrderedDict
 from collections.abc import Sequence

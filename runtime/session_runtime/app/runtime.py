@@ -211,6 +211,7 @@ class Runtime:
                 *(catalog.status(each) for each in catalog.servers() if not _is_remote(each)),
                 *generation.servers.status(),
             ],
+            "routes": self.insight.routes(),
             "quarantined": [
                 {"name": bad.name, "place": bad.place, "reason": bad.reason, "stale": bad.stale}
                 for bad in catalog.quarantined
@@ -330,7 +331,7 @@ async def open_runtime(
                     yield Runtime(
                         *(builder, registry, service, sink, live, watcher, brake, editor),
                         *(ServerControl(current, live), callers, audit, approval, kept),
-                        *(callbacks, Insight(current, recent)),
+                        *(callbacks, Insight(current, registry, recent)),
                     )
             finally:
                 await _stop(service, callers, kept)

@@ -27,7 +27,7 @@ from session_runtime.transports.http.guard import Gate, require_admin
 from session_runtime.transports.http.query import check_query
 from session_runtime.wire import edits_from_json, parse_json, rollback_from_json
 
-TEXT_TYPES: Final = ("application/toml", "text/plain")
+TRIED_TYPES: Final = ("application/toml", "text/plain", JSON_TYPE)
 
 
 def config_routes(door: HttpDoor, gate: Gate, limits: HttpLimits) -> list[Route]:
@@ -96,14 +96,15 @@ class _Pages:
         require_admin(self._gate.admit(request.scope))
         text = None
         if has_body(request) and is_json(request):
-            values = edits_from_json(parse_json(await read_text(request, self._limits, (JSON_TYPE,))))
+            values = edits_from_json(
+                parse_json(await read_text(request, self._limits, TRIED_TYPES))
+            )
             require_admin(self._gate.admit(request.scope))
             return json_answer((await self._try(values)).to_json())
         if has_body(request):
-            text = await read_text(request, self._limits, TEXT_TYPES)
+            text = await read_text(request, self._limits, TRIED_TYPES)
             require_admin(self._gate.admit(request.scope))
         return json_answer((await self._door.live.validate(text)).to_json())
-
 
     async def _try(self, values: Mapping[str, Any]) -> Receipt:
         edits = {key: REMOVED if value is None else value for key, value in values.items()}

@@ -96,9 +96,7 @@ class _Files:
 
     def _answer(self, name: str) -> Response:
         if name not in self._files:
-            raise RequestError(
-                f"the console has no file {name[:100]!r}", code="request.not_found"
-            )
+            raise RequestError(f"the console has no file {name[:100]!r}", code="request.not_found")
         content, media_type = self._files[name]
         return Response(content, headers=_GUARDED, media_type=media_type)
 
@@ -155,7 +153,7 @@ def _cookie(secret: str, life_s: int, *, is_secure: bool) -> str:
 
 
 def _is_encrypted(request: Request) -> bool:
-    """Whether the browser speaks TLS, to whoever stands in front; to be told so wrongly only hides the cookie."""
+    """Whether the browser speaks TLS, with whoever is in front; a lie about it only hides the cookie."""
     headers = request.headers
     return (
         request.url.scheme == "https"

@@ -49,7 +49,9 @@ class ConsoleSessions:
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
-        self._sessions: dict[bytes, ConsoleSession] = {}  # by the digest of the cookie, oldest first
+        self._sessions: dict[
+            bytes, ConsoleSession
+        ] = {}  # by the digest of the cookie, oldest first
 
     def open(self, key: bytes) -> tuple[str, ConsoleSession]:
         """Begin a session for the key of this digest; gives what its cookie holds, too."""

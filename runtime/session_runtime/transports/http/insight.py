@@ -1,4 +1,4 @@
-"""Why the daemon does what it does, over HTTP: searches explained, permissions, asks that ended; for admins (OPS-3)."""
+"""Why the daemon does what it does, over HTTP: searches, permissions, ended asks; for admins (OPS-3)."""
 
 from typing import Final
 

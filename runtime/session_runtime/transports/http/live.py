@@ -46,9 +46,7 @@ class _LiveStream:
     Whoever may not see it any more is told by ``ended``.
     """
 
-    def __init__(
-        self, door: HttpDoor, gate: Gate, limits: HttpLimits, stop: asyncio.Event
-    ) -> None:
+    def __init__(self, door: HttpDoor, gate: Gate, limits: HttpLimits, stop: asyncio.Event) -> None:
         self._door = door
         self._gate = gate
         self._limits = limits

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from session_runtime.transports.http.completions_errors import is_openai
-from session_runtime.transports.http.guard import CONSOLE, CONSOLE_FILES, OPEN
+from session_runtime.transports.http.guard import is_open
 from session_runtime.transports.http.openapi_asks import ASK_PATHS, ASK_SCHEMAS
 from session_runtime.transports.http.openapi_completions import (
     COMPLETION_PATHS,
@@ -215,16 +215,16 @@ _BODY_REFUSED: Final = {
 def _guarded(path: str, operations: dict[str, Any]) -> dict[str, Any]:
     """Say who may use a path, and what may be answered wherever one asks."""
     shape = completion_error if is_openai(path) else error
-    is_open = path in OPEN or path in (CONSOLE, CONSOLE_FILES + "{name}")
+    is_free = is_open(path)
 
     def whole(said: dict[str, Any]) -> dict[str, Any]:
         refused = {
             **_REFUSED,
-            **({} if is_open else _NO_KEY),
+            **({} if is_free else _NO_KEY),
             **(_BODY_REFUSED if "requestBody" in said else {}),
         }
         shapes = {status: shape(told) for status, told in refused.items()}
-        free: dict[str, Any] = {"security": []} if is_open else {}
+        free: dict[str, Any] = {"security": []} if is_free else {}
         return {**said, **free, "responses": {**shapes, **said["responses"]}}
 
     return {method: whole(said) for method, said in operations.items()}

@@ -137,7 +137,7 @@ _HISTORY: Final = {
 _VALIDATE: Final = {
     "summary": "What a reload would come to; nothing changes",
     "requestBody": {
-        "description": "What would be in the file, or an edit as PATCH takes it; without a body, what is in it",
+        "description": "What would be in the file, or an edit as of PATCH; without a body, what is in it",
         "content": {
             "application/toml": {"schema": TEXT},
             "text/plain": {"schema": TEXT},

@@ -54,9 +54,7 @@ INSIGHT_SCHEMAS: Final[dict[str, Any]] = {
         duration_s=NUMBER,
         daemon_s=NUMBER,
     ),
-    "ConsoleSession": _whole(
-        principal=TEXT, token=_NULLABLE, expires={"type": ["number", "null"]}
-    ),
+    "ConsoleSession": _whole(principal=TEXT, token=_NULLABLE, expires={"type": ["number", "null"]}),
 }
 
 _FILE: Final = {
@@ -136,7 +134,12 @@ INSIGHT_PATHS: Final[dict[str, dict[str, Any]]] = {
                     "description": "It",
                     "content": {
                         media_type: {"schema": TEXT}
-                        for media_type in ("text/html", "text/css", "text/javascript", "image/svg+xml")
+                        for media_type in (
+                            "text/html",
+                            "text/css",
+                            "text/javascript",
+                            "image/svg+xml",
+                        )
                     },
                 },
             },

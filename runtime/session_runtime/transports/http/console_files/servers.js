@@ -11,23 +11,30 @@ export function showServers(body, live, detail) {
   fill(body, section("Servers of tools", list), log, section("Other sources", sources));
   const to = (name) => (name ? showLog(log, name) : fill(log));
   to(detail);
-  const draw = ({ servers }) => {
+  const draw = ({ servers, routes }) => {
     const remote = servers.filter((server) => server.name !== undefined);
     const others = servers.filter((server) => server.name === undefined);
-    fill(list, remote.length ? remote.map((server) => serverOf(server)) : empty("No server of tools is configured.", "Add one under [mcp.servers] in the file."));
-    fill(sources, others.length ? h("ul", {}, others.map((each) => h("li", {}, `${each.id}: ${count(each.tools)} tools`))) : empty("There are none."));
+    fill(list, remote.length ? remote.map((server) => serverOf(server, routes[server.id])) : empty("No server of tools is configured.", "Add one under [mcp.servers] in the file."));
+    fill(sources, others.length ? h("ul", {}, others.map((each) => h("li", {}, `${each.id}: ${count(each.tools)} tools `, routes[each.id] && breakerOf(routes[each.id])))) : empty("There are none."));
   };
   return { ends: [live.on("status", draw)], to };
 }
 
-function serverOf(server) {
+function serverOf(server, route) {
   const sessions = [["", server], ...(server.credentials ?? []).map((each) => [each.name, each])].filter(([, each]) => each.state);
   return h("article", { class: "card", "aria-label": server.name },
     h("div", { class: "row" }, h("h3", {}, server.name), server.group && badge(server.group)),
     sessions.length ? sessions.map(([credential, session]) => sessionOf(credential, session)) : h("p", { class: "quiet" }, "not connected to"),
+    route ? breakerOf(route) : h("p", { class: "quiet" }, "No call has gone there yet."),
     h("div", { class: "row" }, h("a", { href: `#/servers/${encodeURIComponent(server.name)}`, "data-key": `log ${server.name}` }, "Log"),
       button("List tools again", () => change(server.name, "refresh"), { "data-key": `refresh ${server.name}`, class: "plain" }),
       confirmed("Restart", "Connect anew", () => change(server.name, "restart"), `restart ${server.name}`)));
+}
+
+function breakerOf(route) {
+  const kind = { closed: "good", open: "bad", half_open: "warn" }[route.breaker] ?? "warn";
+  const refused = Object.entries(route.refused).map(([why, times]) => `${why} ${times}`).join(", ");
+  return h("p", { class: "row" }, badge(`breaker ${route.breaker}`, kind), `${count(route.calls)} calls, ${count(route.failures)} failed, ${count(route.in_flight)} under way, ${count(route.waiting)} wait`, refused && `; not taken: ${refused}`);
 }
 
 function sessionOf(credential, session) {

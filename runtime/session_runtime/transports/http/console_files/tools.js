@@ -101,7 +101,7 @@ function toolRow(tool) {
 
 function marks(tool) {
   return [tool.destructive && badge("destructive", "warn"), tool.read_only && badge("read-only"), tool.deprecated && badge("deprecated", "warn"),
-    tool.feature && badge(`feature ${tool.feature}`), tool.requires.map((role) => badge(`needs ${role}`))];
+    tool.feature && badge(`feature ${tool.feature}`), ...tool.requires.map((role) => badge(`needs ${role}`))].filter(Boolean);
 }
 
 async function showTool(place, name, who) {
@@ -129,7 +129,7 @@ function toolDetails(tool) {
   return h("div", {}, h("p", { class: "long" }, tool.description),
     definitions([["Source", tool.source], ["Origin", tool.origin], ["Found at", tool.place], ["Also called", tool.aliases.join(", ") || null],
       ["Calls", `${count(calls)}: ${count(ok)} good, ${count(failed)} failed`], ["Last took", calls ? seconds(last / 1000) : null], ["Last error", error],
-      ["Instead", tool.deprecation?.replacement], ["What it is", marks(tool)]]),
+      ["Instead", tool.deprecation?.replacement], ["What it is", marks(tool).length ? marks(tool) : null]]),
     h("details", {}, h("summary", {}, "Parameters"), json(tool.parameters)));
 }
 
