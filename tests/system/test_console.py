@@ -217,7 +217,7 @@ async def test_the_configuration_is_edited_under_the_eyes_of_the_validator(
     assert "max_steps = 7  # turns" in console.config.read_text("utf-8")
 
 
-@pytest.mark.requirement("SEC-4b")
+@pytest.mark.requirement("SEC-4c")
 async def test_tools_are_found_as_the_model_finds_them_and_for_whom_the_rules_allow(
     console: Console,
 ) -> None:
@@ -244,7 +244,7 @@ async def test_tools_are_found_as_the_model_finds_them_and_for_whom_the_rules_al
     await page.sees("No tool fits the filter.")
 
 
-@pytest.mark.requirement("SEC-4b")
+@pytest.mark.requirement("SEC-4c")
 async def test_an_ask_is_tried_looked_at_and_another_one_ended(console: Console) -> None:
     page = console.page
     await console.ask("evil", EVIL)
@@ -266,7 +266,7 @@ async def test_an_ask_is_tried_looked_at_and_another_one_ended(console: Console)
     await console.is_sound("ask")
 
 
-@pytest.mark.requirement("SEC-4b")
+@pytest.mark.requirement("SEC-4c")
 async def test_a_server_is_looked_at_and_connected_to_anew(console: Console) -> None:
     page = console.page
     await console.visit("Servers")

@@ -213,6 +213,7 @@ async def test_without_keys_this_machine_needs_no_session_and_no_other_gets_in()
     assert error_of(elsewhere) == (403, "request.host")
 
 
+@pytest.mark.requirement("NET-1h")
 async def test_every_file_is_guarded_by_a_policy_that_allows_no_other_script(
     client: httpx2.AsyncClient,
 ) -> None:
