@@ -79,7 +79,12 @@ async def test_who_may_not_use_a_tool_finds_it_nowhere_and_the_rule_is_named(
     async with opened(tmp_path, site(tmp_path)) as runtime:
         found = runtime.insight.search("orders", GUEST, 10)
         answers = [runtime.insight.access("orders.find", who) for who in (USER, GUEST)]
+        permitted = [runtime.insight.permitted(who)["tools"] for who in (USER, GUEST)]
     assert "orders" not in json.dumps([found["matches"], found["directory"], found["loaded"]])
+    assert permitted == [
+        ["now", "orders.cancel", "orders.find", "weather.today"],
+        ["now", "weather.today"],
+    ]
     assert answers == [
         {"tool": "orders.find", "allowed": True, "why": "allowed by access.default"},
         {"tool": "orders.find", "allowed": False, "why": "denied by access.rules.visitors"},

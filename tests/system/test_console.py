@@ -240,7 +240,8 @@ async def test_tools_are_found_as_the_model_finds_them_and_for_whom_the_rules_al
     await page.write("input[name=user]", "guest")
     await page.click("button", "Look as this one")
     await page.sees("denied by access.rules.visitors")
-    await page.write("input[name=filter]", "orders.find")
+    await page.sees("not for this identity")
+    await page.write("input[name=filter]", "nothing")
     await page.sees("No tool fits the filter.")
 
 
@@ -258,6 +259,7 @@ async def test_an_ask_is_tried_looked_at_and_another_one_ended(console: Console)
     await page.click("button.danger")
     await page.sees("is told to end.")
     await page.sees("cancelled.operator")
+    await page.sees("No ask is running.")
     await page.sees(EVIL)
     await console.is_sound("asks")
     await page.click("section[aria-labelledby=s-ended] td a")

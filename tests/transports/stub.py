@@ -162,6 +162,10 @@ class StubInsight:
         self.asked.append((tool, identity))
         return {"tool": tool}
 
+    def permitted(self, identity: Identity) -> Mapping[str, Any]:
+        self.asked.append((identity,))
+        return {"tools": []}
+
     def totals(self) -> Mapping[str, Any]:
         return {"asks": 1}
 

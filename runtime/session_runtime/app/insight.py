@@ -81,6 +81,12 @@ class Insight:
             "why": policy.why(identity, tool),
         }
 
+    def permitted(self, identity: Identity) -> dict[str, Any]:
+        """The names of all tools that may be used for an identity, whatever principal may act for it."""
+        generation = self._current()
+        tools = generation.permitted.get(generation.policy.permitted(LOCAL, identity)).tools
+        return {"tools": [spec.name for spec in tools]}
+
     def routes(self) -> dict[str, Any]:
         """How calls go to each source that was called, with its breaker (RTE-6)."""
         routes = self._registry.routes(asyncio.get_running_loop().time())

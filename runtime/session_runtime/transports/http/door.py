@@ -124,6 +124,9 @@ class Insight(Protocol):
     def access(self, tool: str, identity: Identity) -> Mapping[str, Any]:
         """Whether a tool may be used for ``identity``, and what decides; RequestError for an unknown one."""
 
+    def permitted(self, identity: Identity) -> Mapping[str, Any]:
+        """All tools that may be used for an identity."""
+
     def totals(self) -> Mapping[str, Any]:
         """What the asks that ended since the start came to."""
 

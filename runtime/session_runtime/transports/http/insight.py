@@ -49,9 +49,14 @@ class _Insight:
         return json_answer(self._door.insight.search(text, identity_of(query), most))
 
     async def access(self, request: Request) -> Response:
-        """``GET /v1/access?tool=``: whether the identity in the query may use a tool, and by which rule."""
+        """``GET /v1/access?tool=``: whether the identity in the query may use a tool, and by which rule.
+
+        Without ``tool``, all that it may use.
+        """
         query = self._query(request, "tool", *IDENTITY)
-        return json_answer(self._door.insight.access(_needed(query, "tool"), identity_of(query)))
+        insight, identity, tool = self._door.insight, identity_of(query), query.get("tool")
+        found = insight.permitted(identity) if tool is None else insight.access(tool, identity)
+        return json_answer(found)
 
     async def recent(self, request: Request) -> Response:
         """``GET /v1/recent?limit=``: what ended lately, and what all asks since the start came to."""

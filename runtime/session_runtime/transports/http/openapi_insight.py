@@ -80,13 +80,21 @@ INSIGHT_PATHS: Final[dict[str, dict[str, Any]]] = {
     },
     "/v1/access": {
         "get": {
-            "summary": "Whether an identity may use a tool, and the rule that decides",
+            "summary": "Whether an identity may use a tool, and the rule that decides; or all it may use",
             "parameters": [
-                {**query("tool", FILLED, "the tool's name"), "required": True},
+                query("tool", FILLED, "the tool's name"),
                 *_IDENTITY,
             ],
             "responses": {
-                "200": answer("It", _whole(tool=TEXT, allowed={"type": "boolean"}, why=TEXT)),
+                "200": answer(
+                    "It",
+                    {
+                        "oneOf": [
+                            _whole(tool=TEXT, allowed={"type": "boolean"}, why=TEXT),
+                            _whole(tools=TEXTS),
+                        ]
+                    },
+                ),
                 "400": error("The query is wrong"),
                 "404": error("There is no such tool"),
             },

@@ -61,6 +61,7 @@ class Catalogue {
     this.filter = filter;
     this.who = who;
     this.tools = [];
+    this.allowed = null;
     this.most = SHOWN;
     this.turn = 0;
   }
@@ -70,12 +71,14 @@ class Catalogue {
     try {
       const tools = [];
       for (let after = ""; after !== null;) {
-        const page = await get("/v1/tools", { ...this.who.query, after, limit: PAGE });
+        const page = await get("/v1/tools", { after, limit: PAGE });
         tools.push(...page.tools);
         after = page.next ?? null;
       }
+      const allowed = this.who.isStated ? new Set((await get("/v1/access", this.who.query)).tools) : null;
       if (turn !== this.turn) return;
       this.tools = tools;
+      this.allowed = allowed;
       this.draw();
     } catch (error) { fill(this.place, problem(error)); }
   }
@@ -83,20 +86,21 @@ class Catalogue {
   draw() {
     const words = this.filter.value.toLowerCase().split(/\s+/).filter(Boolean);
     const fits = this.tools.filter((tool) => words.every((word) => `${tool.name} ${tool.source} ${tool.description}`.toLowerCase().includes(word)));
-    const whose = this.who.isStated ? "that this identity may use" : "in the catalogue";
-    if (!fits.length) { fill(this.place, empty(this.tools.length ? "No tool fits the filter." : `There is no tool ${whose}.`)); return; }
+    if (!fits.length) { fill(this.place, empty(this.tools.length ? "No tool fits the filter." : "There is no tool in the catalogue.")); return; }
+    const whose = this.allowed ? `; this identity may use ${count(this.allowed.size)} in all` : "";
     fill(this.place,
-      h("p", { class: "quiet" }, `${count(fits.length)} of ${count(this.tools.length)} tools ${whose}`),
-      table("Tools", ["Tool", "Source", "State", "Calls", "Failed", "Mean", "What it is"], fits.slice(0, this.most).map(toolRow)),
+      h("p", { class: "quiet" }, `${count(fits.length)} of ${count(this.tools.length)} tools${whose}`),
+      table("Tools", ["Tool", "Source", "State", "Calls", "Failed", "Mean", "What it is"], fits.slice(0, this.most).map((tool) => toolRow(tool, this.allowed))),
       fits.length > this.most && button("Show more", () => { this.most += SHOWN; this.draw(); }, { "data-key": "more" }));
   }
 }
 
-function toolRow(tool) {
+function toolRow(tool, allowed) {
   const { calls, failed, total_ms: total } = tool.statistics;
   return row(h("a", { href: `#/tools/${encodeURIComponent(tool.name)}` }, tool.name), tool.source,
     tool.revoked ? badge("revoked", "bad") : badge(tool.state, tool.state === "ready" ? "good" : "warn"),
-    count(calls), failed ? badge(count(failed), "bad") : "0", calls ? seconds(total / calls / 1000) : "–", marks(tool));
+    count(calls), failed ? badge(count(failed), "bad") : "0", calls ? seconds(total / calls / 1000) : "–",
+    [allowed && !allowed.has(tool.name) && badge("not for this identity", "bad"), ...marks(tool)]);
 }
 
 function marks(tool) {
