@@ -39,7 +39,7 @@ def site(folder: Path) -> str:
 
 async def test_a_search_is_told_just_as_an_ask_would_be_answered(tmp_path: Path) -> None:
     async with opened(tmp_path, site(tmp_path)) as runtime:
-        told = runtime.insight.search("find an order", USER, 10)
+        told = await runtime.insight.search("find an order", USER, 10)
         loaded: list[str] = []
         result = await runtime.ask(
             AskRequest("go", identity=USER),
@@ -60,7 +60,7 @@ async def test_a_search_is_told_just_as_an_ask_would_be_answered(tmp_path: Path)
 
 async def test_the_parts_of_a_match_add_up_to_its_score(tmp_path: Path) -> None:
     async with opened(tmp_path, site(tmp_path)) as runtime:
-        matches = runtime.insight.search("find an order", USER, 10)["matches"]
+        matches = (await runtime.insight.search("find an order", USER, 10))["matches"]
     assert matches[0]["name"] == "orders.find"
     for match in matches:
         assert sum(part["score"] for part in match["parts"]) == pytest.approx(match["score"])
@@ -68,8 +68,8 @@ async def test_the_parts_of_a_match_add_up_to_its_score(tmp_path: Path) -> None:
 
 async def test_a_search_changes_nothing_for_asks(tmp_path: Path) -> None:
     async with opened(tmp_path, site(tmp_path)) as runtime:
-        first = runtime.insight.search("find an order", USER, 10)
-        assert runtime.insight.search("find an order", USER, 10) == first
+        first = await runtime.insight.search("find an order", USER, 10)
+        assert await runtime.insight.search("find an order", USER, 10) == first
         assert runtime.insight.totals()["asks"] == 0
 
 
@@ -77,7 +77,7 @@ async def test_who_may_not_use_a_tool_finds_it_nowhere_and_the_rule_is_named(
     tmp_path: Path,
 ) -> None:
     async with opened(tmp_path, site(tmp_path)) as runtime:
-        found = runtime.insight.search("orders", GUEST, 10)
+        found = await runtime.insight.search("orders", GUEST, 10)
         answers = [runtime.insight.access("orders.find", who) for who in (USER, GUEST)]
         permitted = [runtime.insight.permitted(who)["tools"] for who in (USER, GUEST)]
     assert "orders" not in json.dumps([found["matches"], found["directory"], found["loaded"]])
@@ -101,13 +101,13 @@ async def test_a_tool_that_is_not_there_is_told_with_the_nearest_name(tmp_path: 
 @pytest.mark.parametrize("query", ["", " ", "select:", "+", "\ud800", "a" * 4_000])
 async def test_no_query_breaks_it(tmp_path: Path, query: str) -> None:
     async with opened(tmp_path, site(tmp_path)) as runtime:
-        assert runtime.insight.search(query, USER, 10)["query"] == query
+        assert (await runtime.insight.search(query, USER, 10))["query"] == query
 
 
 async def test_without_tool_search_the_rule_that_keeps_it_off_is_told(tmp_path: Path) -> None:
     off = site(tmp_path).replace("tool_search_enabled = true", "tool_search_enabled = false")
     async with opened(tmp_path, off) as runtime:
-        told = runtime.insight.search("find an order", USER, 10)
+        told = await runtime.insight.search("find an order", USER, 10)
     assert (told["rule"], told["answer"], told["loaded"]) == ("off", None, [])
     assert told["tokens"]["exposed"] == told["tokens"]["full_list"]
     assert told["matches"][0]["name"] == "orders.find"

@@ -154,7 +154,7 @@ class StubInsight:
     def __init__(self) -> None:
         self.asked: list[tuple[object, ...]] = []
 
-    def search(self, query: str, identity: Identity, most: int) -> Mapping[str, Any]:
+    async def search(self, query: str, identity: Identity, most: int) -> Mapping[str, Any]:
         self.asked.append((query, identity, most))
         return {"query": query}
 

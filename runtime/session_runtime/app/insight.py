@@ -28,7 +28,7 @@ class Insight:
         self._registry = registry
         self._recent = recent
 
-    def search(self, query: str, identity: Identity, most: int) -> dict[str, Any]:
+    async def search(self, query: str, identity: Identity, most: int) -> dict[str, Any]:
         """What ``tool_search`` gives the model of a new ask for this query, and what speaks for each match.
 
         ``answer`` is the very text that the tool gives, None if tool search would not be active; ``loaded``
@@ -42,6 +42,10 @@ class Insight:
         exposure = open_exposure(generation, profile, mask, (), down)
         before = exposure.next_turn()
         answer = None if exposure.governor is None else exposure.governor.answer(query).content
+        matches = []
+        for match in generation.index.view(mask).explained(query, most):
+            matches.append({**match, "tokens": generation.schema_tokens[str(match["name"])]})
+            await asyncio.sleep(0)  # each takes about a millisecond in a large catalogue
         return {
             "query": query,
             "generation": generation.number,
@@ -59,10 +63,7 @@ class Insight:
             "directory": "" if exposure.session is None else exposure.session.directory,
             "answer": answer,
             "loaded": [_definition(generation, profile, name) for name in exposure.loaded],
-            "matches": [
-                {**match, "tokens": generation.schema_tokens[str(match["name"])]}
-                for match in generation.index.view(mask).explain(query, most)
-            ],
+            "matches": matches,
         }
 
     def access(self, tool: str, identity: Identity) -> dict[str, Any]:

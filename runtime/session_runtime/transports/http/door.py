@@ -118,7 +118,7 @@ class ToolApproval(Protocol):
 class Insight(Protocol):
     """Why the daemon does what it does, as JSON objects for operators (OPS-3)."""
 
-    def search(self, query: str, identity: Identity, most: int) -> Mapping[str, Any]:
+    async def search(self, query: str, identity: Identity, most: int) -> Mapping[str, Any]:
         """What a tool search of ``identity`` finds and why, and what the model would be given."""
 
     def access(self, tool: str, identity: Identity) -> Mapping[str, Any]:

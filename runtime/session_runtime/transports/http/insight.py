@@ -46,7 +46,7 @@ class _Insight:
                 f"the query parameter 'query' has {len(text)} characters, at most {LONGEST_QUERY} are read"
             )
         most = number_of(query, "limit", FEW_FOUND, MOST_FOUND)
-        return json_answer(self._door.insight.search(text, identity_of(query), most))
+        return json_answer(await self._door.insight.search(text, identity_of(query), most))
 
     async def access(self, request: Request) -> Response:
         """``GET /v1/access?tool=``: whether the identity in the query may use a tool, and by which rule.
