@@ -4,7 +4,9 @@ Pictures of all pages are kept in ``.soak/console``.
 """
 
 import json
+import os
 import shutil
+import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -73,6 +75,13 @@ SCRIPT = {
 }
 
 
+def wipe(properties: dict[str, object]) -> dict[str, object]:
+    """A destructive tool of the server."""
+    schema = {"type": "object", "properties": properties}
+    hints = {"destructiveHint": True}
+    return {"name": "wipe", "description": "", "inputSchema": schema, "annotations": hints}
+
+
 def site(folder: Path, *, with_keys: bool = True) -> Path:
     """A configuration with two keys or none, handlers, a server and evil texts in all of them."""
     write_handler(folder / "tools", "orders.find", description="Finds an order by its number.")
@@ -82,7 +91,10 @@ def site(folder: Path, *, with_keys: bool = True) -> Path:
     (broken / "config.json").write_text(json.dumps({"type": EVIL}), "utf-8")
     (folder / "script.json").write_text(json.dumps(SCRIPT), "utf-8")
     wicked = {"name": EVIL, "description": EVIL, "inputSchema": {"type": "object"}}
-    script = Script(stderr=f"{EVIL}\n", tools=("echo", "add", "many:30", wicked))
+    listed = "echo", "add", "many:30", wicked
+    script = Script(
+        stderr=f"{EVIL}\n", tools=(*listed, wipe({})), next_tools=(*listed, wipe({EVIL: {}}))
+    )
     keys = [
         f'[http.keys.{name}]\nhash = "{hash_of(key_of(name))}"\nroles = [{roles}]\nact_for = ["*"]\n'
         for name, roles in (("boss", '"admin"'), ("bot", ""))
@@ -243,6 +255,21 @@ async def test_tools_are_found_as_the_model_finds_them_and_for_whom_the_rules_al
     await page.sees("not for this identity")
     await page.write("input[name=filter]", "nothing")
     await page.sees("No tool fits the filter.")
+
+
+@pytest.mark.requirement("SEC-4c")
+async def test_a_tool_that_changed_is_looked_at_and_approved(console: Console) -> None:
+    page = console.page
+    await console.visit("Servers")
+    os.kill(int(await page.until(PROCESS)), signal.SIGUSR1)
+    await console.visit("Tools")
+    await page.click("button", "What changed")
+    await page.sees("onerror")
+    await page.click("button", "Approve")
+    await page.click("button", "Approve this form")
+    await page.sees("shop.wipe approved.")
+    await page.sees("No tool waits for an approval.")
+    assert page.said == []
 
 
 @pytest.mark.requirement("SEC-4c")

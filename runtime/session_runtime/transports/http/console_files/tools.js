@@ -1,5 +1,6 @@
 // The catalogue, one tool, who may use it, and a search as the model would make it.
 
+import { Approvals } from "./approvals.js";
 import { get } from "./api.js";
 import { badge, button, definitions, empty, field, fill, h, json, problem, row, section, table } from "./dom.js";
 import { count, seconds } from "./format.js";
@@ -9,7 +10,7 @@ const SHOWN = 100;
 
 export function showTools(body, live, detail) {
   const who = new Who();
-  const found = h("div", {}), one = h("div", {}), bad = h("div", {}), list = h("div", {}, empty("Reading the catalogue."));
+  const found = h("div", {}), one = h("div", {}), bad = h("div", {}), waiting = h("div", {}), list = h("div", {}, empty("Reading the catalogue."));
   const filter = h("input", { type: "search", name: "filter", on: { input: () => catalogue.draw() } });
   const catalogue = new Catalogue(list, filter, who);
   fill(body,
@@ -17,7 +18,9 @@ export function showTools(body, live, detail) {
     section("Search playground", playground(who, found), found),
     one,
     section("Catalogue", field("Filter by name, source or description", filter), list),
-    section("Quarantine", bad));
+    section("Quarantine", bad),
+    section("Waiting for approval", waiting));
+  const approvals = new Approvals(waiting);
   let chosen;
   const to = (name) => { chosen = name; return showTool(one, name, who); };
   catalogue.load();
@@ -25,6 +28,7 @@ export function showTools(body, live, detail) {
   let digest;
   const onStatus = (status) => {
     fill(bad, quarantineOf(status.quarantined));
+    approvals.draw(status.approvals.waiting);
     const now = status.generations.find((each) => each.in_force)?.digest;
     if (digest && digest !== now) catalogue.load();
     digest = now;
