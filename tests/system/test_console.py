@@ -293,6 +293,17 @@ async def test_an_ask_is_tried_looked_at_and_another_one_ended(console: Console)
     await page.sees("← all asks")
     await page.sees("turn 1")
     await console.is_sound("ask")
+    await page.click("a", "← all asks")
+    await page.write("textarea[name=text]", "wait for me")
+    await page.click("button", "Ask")
+    await page.click("section[aria-labelledby=s-running] td a")
+    await page.sees("called orders.wait")
+    await console.is_sound("ask-running")
+    await page.click("button", "Cancel")
+    age = await page.until("document.querySelectorAll('dd')[1].textContent")
+    await page.until(f"document.querySelectorAll('dd')[1].textContent !== '{age}'")
+    await page.click("button", "Cancel it")
+    await page.sees("cancelled.operator: an operator ended this ask")
 
 
 @pytest.mark.requirement("SEC-4c")
@@ -325,15 +336,30 @@ async def test_the_console_is_used_by_the_keyboard_alone(console: Console) -> No
     assert await page.value("document.activeElement.id") == "main"
 
 
-async def test_a_lost_daemon_is_told_and_its_return_noticed(console: Console) -> None:
-    page = console.page
-    await page.sees("live")
-    port = console.running.url.rpartition(":")[2]
-    console.running.process.terminate()
-    await page.sees("connecting")
-    await console.running.process.communicate()
-    async with daemon(console.config, "--port", port):
-        await page.sees("The session has ended. Sign in again.")
+@pytest.mark.parametrize(
+    ("with_keys", "told"),
+    [(True, "The session has ended. Sign in again."), (False, "0 ended since the start")],
+)
+async def test_a_lost_daemon_is_told_and_its_return_noticed(
+    tmp_path: Path, with_keys: bool, told: str
+) -> None:
+    async with opened(tmp_path, with_keys=with_keys) as console:
+        page, running = console.page, console.running
+        if with_keys:
+            await console.sign_in()
+        else:
+            await page.go(f"{running.url}/console")
+        await page.sees("Generations")
+        await console.ask("How is the shop?")
+        await page.sees("1 ended since the start")
+        running.process.terminate()
+        await page.sees("connecting")
+        await running.process.communicate()
+        async with daemon(console.config, "--port", running.url.rpartition(":")[2]):
+            await page.sees(told)
+            await page.until(
+                f"document.body.innerText.includes('live') !== {str(with_keys).lower()}"
+            )
 
 
 async def test_without_keys_the_console_serves_this_machine_without_signing_in(

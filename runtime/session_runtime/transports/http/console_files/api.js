@@ -48,14 +48,14 @@ export async function call(method, path, { body, type = "application/json", head
   return { data, etag: response.headers.get("etag") };
 }
 
-async function send(method, path, { body, type, headers = {} }) {
+async function send(method, path, { body, type, headers = {}, signal }) {
   const all = { ...headers };
   if (body !== undefined) all["content-type"] = type ?? "application/json";
   if (method !== "GET" && token) all["x-console-token"] = token;
   const content = body === undefined || typeof body === "string" ? body : JSON.stringify(body);
   let response;
   try {
-    response = await fetch(path, { method, headers: all, body: content, cache: "no-store", credentials: "same-origin" });
+    response = await fetch(path, { method, headers: all, body: content, cache: "no-store", credentials: "same-origin", signal });
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new ApiError(0, "", "The daemon does not answer. Is it running?");
@@ -69,9 +69,9 @@ function failure(response, data) {
   return new ApiError(response.status, error?.code ?? "", error?.message ?? `The daemon answered ${response.status}.`);
 }
 
-// Reads server-sent events of one answer; gives each to `tell` until the end.
-export async function stream(method, path, body, tell) {
-  const response = await send(method, path, { body, headers: { accept: "text/event-stream" } });
+// Reads server-sent events of one answer; gives each to `tell` until the end, or until `signal` ends it.
+export async function stream(method, path, { body, headers, signal }, tell) {
+  const response = await send(method, path, { body, headers: { ...headers, accept: "text/event-stream" }, signal });
   if (!response.ok) throw failure(response, await response.json().catch(() => null));
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";

@@ -12,11 +12,12 @@ export function showAsks(body, live, detail) {
 
 function showAll(body, live) {
   const running = h("div", {}), ended = h("div", {});
-  fill(body, section("Running", running), section("Try one", tryOne()), section("Ended", ended));
+  const leaving = new AbortController();
+  fill(body, section("Running", running), section("Try one", tryOne(leaving.signal)), section("Ended", ended));
   const drawRunning = ({ asks }) => fill(running, asks.length ? runningTable(asks) : empty("No ask is running.", "New ones appear here by themselves."));
   const drawEnded = ({ asks }) => fill(ended, asks.length ? endedTable(asks) : empty("No ask has ended since the start."));
   const ticking = setInterval(() => live.known.asks?.asks.length && drawRunning(live.known.asks), 1000);
-  return { ends: [live.on("asks", drawRunning), live.on("recent", drawEnded), () => clearInterval(ticking)] };
+  return { ends: [live.on("asks", drawRunning), live.on("recent", drawEnded), () => clearInterval(ticking), () => leaving.abort()] };
 }
 
 const link = (id) => h("a", { href: `#/asks/${encodeURIComponent(id)}`, "data-key": id }, id);
@@ -40,7 +41,7 @@ async function cancel(id) {
   } catch (error) { tell(error.message); }
 }
 
-function tryOne() {
+function tryOne(leaving) {
   const text = h("textarea", { rows: 2, required: true, name: "text" });
   const user = h("input", { name: "user" });
   const model = h("select", { name: "model" }, h("option", { value: "" }, "the default one"));
@@ -48,21 +49,28 @@ function tryOne() {
   get("/v1/models").then(({ data }) => model.append(...data.map((each) => h("option", { value: each.id }, each.id))), () => {});
   const submit = async (event) => {
     event.preventDefault();
-    const line = new EventLine();
+    const line = new EventLine(true);
     fill(place, line.element);
     const identity = user.value.trim() ? { identity: { user: user.value.trim() } } : {};
     const chosen = model.value ? { model: model.value } : {};
     try {
-      await stream("POST", "/v1/ask", { text: text.value, ...identity, ...chosen }, (each) => line.add(each));
-    } catch (error) { fill(place, problem(error)); }
+      const asked = { body: { text: text.value, ...identity, ...chosen }, headers: { "idempotency-key": anyKey() }, signal: leaving };
+      await stream("POST", "/v1/ask", asked, (each) => line.add(each));
+    } catch (error) { if (!leaving.aborted) fill(place, problem(error)); }
   };
   return h("form", { class: "panel", on: { submit } }, field("Question", text), h("div", { class: "row" }, field("As user", user, "empty: as yourself"), field("Model", model)),
-    h("div", { class: "row" }, h("button", { type: "submit" }, "Ask"), h("small", {}, "It is a real ask: tools are called. To leave this page ends it.")), place);
+    h("div", { class: "row" }, h("button", { type: "submit" }, "Ask"), h("small", {}, "It is a real ask: tools are called, and it goes on if you leave this page.")), place);
 }
 
-// Events as they come, in words.
+// A key by which the ask goes on without its client.
+function anyKey() {
+  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+// Events in words; with the time if they are told as they come.
 class EventLine {
-  constructor() {
+  constructor(isTimed) {
+    this.isTimed = isTimed;
     this.list = h("ol", { class: "line" });
     this.answer = h("p", { class: "answer" });
     this.element = h("div", { "aria-live": "polite" }, this.list, this.answer);
@@ -72,7 +80,7 @@ class EventLine {
   add(event) {
     if (event.type === "text.delta") { this.answer.append(event.text); return; }
     const [title, more] = inWords(event);
-    this.list.append(h("li", {}, h("div", { class: "row" }, h("time", {}, `+${seconds((performance.now() - this.begun) / 1000)}`), title), more && h("div", {}, more)));
+    this.list.append(h("li", {}, h("div", { class: "row" }, this.isTimed && h("time", {}, `+${seconds((performance.now() - this.begun) / 1000)}`), title), more && h("div", {}, more)));
     if (event.type === "ask.finished") this.end(event.result);
   }
 
@@ -102,11 +110,22 @@ function inWords(event) {
 function showOne(body, live, id) {
   const place = h("div", {});
   fill(body, h("p", {}, h("a", { href: "#/asks" }, "← all asks")), h("h2", {}, id), place);
-  let isOver = false;
+  let isOver = false, line = null;
+  const leaving = new AbortController();
+  const follow = () => {
+    line = new EventLine(false);
+    stream("GET", `/v1/asks/${encodeURIComponent(id)}/events`, { signal: leaving.signal }, (each) => line.add(each)).catch((error) => {
+      if (!leaving.signal.aborted) fill(line.element, h("p", { class: "quiet" }, error.message));
+    });
+  };
   const draw = async () => {
     if (isOver) return;
     const running = live.known.asks?.asks.find((ask) => ask.ask_id === id);
-    if (running) { fill(place, runningOne(running)); return; }
+    if (running) {
+      if (!line) follow();
+      fill(place, runningOne(running), line.element);
+      return;
+    }
     try {
       const record = await get(`/v1/recent/${encodeURIComponent(id)}`);
       isOver = true;
@@ -115,7 +134,7 @@ function showOne(body, live, id) {
   };
   const ticking = setInterval(() => live.known.asks?.asks.some((ask) => ask.ask_id === id) && draw(), 1000);
   draw();
-  return { ends: [live.on("asks", draw), live.on("recent", draw), () => clearInterval(ticking)] };
+  return { ends: [live.on("asks", draw), live.on("recent", draw), () => clearInterval(ticking), () => leaving.abort()] };
 }
 
 function runningOne(ask) {

@@ -21,11 +21,14 @@ function texts(children) {
     .map((child) => (child instanceof Node ? child : document.createTextNode(String(child))));
 }
 
-// Shows other children; who had the focus by its data-key keeps it.
+// Shows other children; who had the focus by its data-key keeps it, and so does a question that is open.
 export function fill(container, ...children) {
   const active = document.activeElement;
   const key = container.contains(active) ? active.dataset.key : undefined;
+  const open = [...container.querySelectorAll("[data-open]")];
   container.replaceChildren(...texts(children));
+  const places = [...container.querySelectorAll("[data-question]")];
+  for (const old of open) places.find((each) => each.dataset.question === old.dataset.question)?.replaceWith(old);
   if (key !== undefined) {
     [...container.querySelectorAll("[data-key]")].find((each) => each.dataset.key === key)?.focus();
   }
@@ -79,13 +82,17 @@ export function button(text, act, attributes = {}) {
 
 // Asks once more in place before it acts.
 export function confirmed(text, question, act, key) {
-  const place = h("span", { class: "confirm" });
+  const place = h("span", { class: "confirm", "data-question": key });
   const ask = () => {
     const yes = button(question, () => { rest(); act(); }, { class: "danger", "data-key": key });
+    place.dataset.open = "";
     fill(place, yes, button("No", rest, { class: "plain" }));
     yes.focus();
   };
-  const rest = () => fill(place, button(text, ask, { "data-key": key, class: "plain" }));
+  const rest = () => {
+    delete place.dataset.open;
+    fill(place, button(text, ask, { "data-key": key, class: "plain" }));
+  };
   rest();
   return place;
 }
