@@ -10,6 +10,8 @@ FUZZ := .soak/fuzz
 FUZZ_TOOLS := tests/system/fuzz/requirements.txt
 LINTERS := .soak/linters
 LINTED := tests/deploy/linters.txt
+BROWSER := .soak/browser
+BROWSER_TOOLS := tests/system/browser/package.json
 BENCH := .bench
 BENCH_PEERS := tests/benchmarks/requirements-bench.txt
 PIP_INSTALL := -m pip install --disable-pip-version-check -qq
@@ -35,7 +37,7 @@ check: $(VENV)/installed ## format, lint, types, imports, unit tests
 test: check $(FUZZ)/installed ## everything that needs no outside program
 	@$(BIN)/pytest $(WHOLE)
 
-soak: $(VENV)/installed $(SERVERS)/installed $(FUZZ)/installed $(LINTERS)/installed .soak/broker ## long and heavy tests
+soak: $(VENV)/installed $(SERVERS)/installed $(FUZZ)/installed $(LINTERS)/installed $(BROWSER)/installed .soak/broker ## long and heavy tests
 	@$(BIN)/pytest -m soak
 
 bench: $(BENCH)/installed ## figures beside those of other libraries, as Markdown
@@ -98,6 +100,18 @@ $(LINTERS)/installed: $(LINTED)
 	@echo "setting up $(LINTERS) ..."
 	@$(PY) -m venv --clear $(LINTERS)
 	@$(LINTERS)/bin/python $(PIP_INSTALL) -r $(LINTED)
+	@touch $@
+
+# A browser, and what looks for obstacles in pages; without them, the tests of the console are skipped.
+$(BROWSER)/installed: $(BROWSER_TOOLS)
+	@mkdir -p $(BROWSER)
+	@cp $(BROWSER_TOOLS) $(BROWSER)/
+	@command -v chromium >/dev/null || (apt-get update -qq \
+	  && apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core) >/dev/null 2>&1 \
+	  || echo "Chromium cannot be installed here: the tests of the console are skipped"
+	@NODE_EXTRA_CA_CERTS=$${NODE_EXTRA_CA_CERTS:-$${SSL_CERT_FILE:-}} npm install --prefix $(BROWSER) \
+	  --no-package-lock --no-audit --no-fund --silent --fetch-retries 1 --fetch-timeout 30000 \
+	  || echo "axe-core cannot be installed here: the tests of the console are skipped"
 	@touch $@
 
 # The MQTT broker of the tests; it is started by them, on a port of their own.

@@ -82,6 +82,7 @@ class StubDoor:
         self.approval = StubApproval()
         self.absent: tuple[str, ...] = ()
         self.live = StubLive()
+        self.insight = StubInsight()
 
     async def ask(self, request: AskRequest, emit: Emit) -> AskResult:
         self.principals.append(request.principal)
@@ -145,6 +146,35 @@ class StubServers:
             raise RequestError(f"there is no server {what[1]!r}", code="request.unknown_server")
         self.done.append(what)
         return {"servers": [], "receipt": {}}
+
+
+class StubInsight:
+    """Says what it was asked, and notes it."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[object, ...]] = []
+
+    async def search(self, query: str, identity: Identity, most: int) -> Mapping[str, Any]:
+        self.asked.append((query, identity, most))
+        return {"query": query}
+
+    def access(self, tool: str, identity: Identity) -> Mapping[str, Any]:
+        self.asked.append((tool, identity))
+        return {"tool": tool}
+
+    def permitted(self, identity: Identity) -> Mapping[str, Any]:
+        self.asked.append((identity,))
+        return {"tools": []}
+
+    def totals(self) -> Mapping[str, Any]:
+        return {"asks": 1}
+
+    def ended(self, most: int) -> Sequence[Mapping[str, Any]]:
+        self.asked.append((most,))
+        return [{"ask_id": "a1"}]
+
+    def record(self, ask_id: str) -> Mapping[str, Any]:
+        return {"ask_id": ask_id}
 
 
 class StubApproval:

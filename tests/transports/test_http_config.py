@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from session_runtime.config.keys import dotted
@@ -114,9 +115,37 @@ async def test_trying_a_text_tells_what_it_would_come_to_and_changes_nothing(
 
 async def test_a_text_that_is_not_declared_as_one_is_not_tried(tmp_path: Path) -> None:
     async with here(tmp_path) as one:
-        response = await one.client.post("/v1/config/validate", json={})
+        headers = {"content-type": "application/xml"}
+        response = await one.client.post("/v1/config/validate", content="a", headers=headers)
     assert code(response) == (415, "request.media_type")
-    assert "application/toml or text/plain" in response.text
+    assert "application/toml or text/plain or application/json" in response.text
+
+
+@pytest.mark.requirement("NET-3")
+async def test_an_edit_is_tried_with_all_checks_and_nothing_is_written(tmp_path: Path) -> None:
+    async with here(tmp_path) as one:
+
+        async def tried(values: object, client: httpx2.AsyncClient) -> httpx2.Response:
+            return await client.post("/v1/config/validate", json=values)
+
+        good = await tried({"ask.max_steps": 5}, one.client)
+        same = await tried({"ask.max_steps": 9}, one.client)
+        bad = await tried({"ask.max_steps": 0}, one.client)
+        refused = await tried({"models.main.base_url": "http://evil.example"}, one.client)
+        unknown = await tried({"ask.max_stepz": 5}, one.client)
+        allowed = await tried({"access.default": "deny"}, one.control)
+        page = (await one.client.get("/v1/config")).json()
+        assert (one.max_steps, one.file.read_text("utf-8")) == (9, STEPS)
+        assert len(one.runtime.live.receipts.newest()) == 1
+    told = [each.json()["verdict"] for each in (good, same, bad, allowed)]
+    assert told == ["applied", "unchanged", "rejected", "applied"]
+    (change,) = good.json()["changes"]
+    assert (change["key"], change["old"], change["new"]) == ("ask.max_steps", 9, 5)
+    assert bad.json()["errors"][0]["key"] == "ask.max_steps"
+    assert code(refused) == (403, "config.not_over_network")
+    assert unknown.status_code == 400
+    assert "ask.max_steps" in page["editable"]
+    assert "access.default" not in page["editable"]
 
 
 @pytest.mark.requirement("NET-2b")

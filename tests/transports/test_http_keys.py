@@ -12,7 +12,7 @@ from starlette.routing import Route
 from session_runtime.errors import RequestError
 from session_runtime.registry.keyring import Keyring
 from session_runtime.transports.http.completions_errors import is_openai
-from session_runtime.transports.http.guard import OPEN, admit
+from session_runtime.transports.http.guard import admit, is_open
 from session_runtime.transports.http.server import build_app
 from session_runtime.types import LOCAL, AskResult, ErrorInfo, Identity
 from tests.transports.stub import (
@@ -205,17 +205,22 @@ def routes() -> list[tuple[str, str]]:
 async def test_health_needs_no_key_and_nothing_else_goes_without() -> None:
     async with calling(StubDoor(keyring=KEYRING), base_url="http://10.0.0.5") as client:
         told = [
-            (path in OPEN, (await client.request(method, path)).status_code)
+            (
+                is_open(path),
+                (await client.request(method, path.replace("{name}", "app.js"))).status_code,
+            )
             for method, path in routes()
         ]
     assert set(told) == {(True, 200), (False, 401)}
+    opened = {path for _, path in routes() if is_open(path)}
+    assert opened == {"/healthz", "/readyz", "/console", "/console/files/{name}"}
 
 
 @pytest.mark.requirement("NET-2b")
 async def test_all_but_asks_and_tools_of_somebody_is_for_admins() -> None:
     async with calling(StubDoor(keyring=KEYRING)) as client:
         for method, path in routes():
-            if path in {*OPEN, "/metrics", "/v1/ask"} or path.startswith("/v1/asks"):
+            if is_open(path) or path in {"/metrics", "/v1/ask"} or path.startswith("/v1/asks"):
                 continue
             if is_openai(path) or path == "/v1/tools" or path.endswith("/invoke"):
                 continue

@@ -27,7 +27,7 @@ from session_runtime.config.keys import KeyPath, dotted, parse_dotted
 from session_runtime.config.live import LiveConfig
 from session_runtime.config.receipt import Receipt, Trigger
 from session_runtime.config.rollback import KEPT, Rollback, plan_rollback
-from session_runtime.config.shape import Leaf, leaves, node_at
+from session_runtime.config.shape import Leaf, is_harmless, leaves, node_at
 from session_runtime.config.snapshot import ConfigSnapshot
 from session_runtime.errors import ConfigError, RequestError, TransientError
 from session_runtime.threads import in_thread
@@ -73,6 +73,17 @@ class ConfigEditor:
 
         return await self._edit(plan_values, seen, any_key, trigger)
 
+    async def try_values(self, values: Mapping[str, object], *, any_key: bool) -> Receipt:
+        """Tell what ``set_values`` would come to for the file as it is; raises what that raises."""
+        changes = keys(values)
+        if not any_key:
+            _expect_harmless(path for path in changes if node_at(path) is not None)
+        async with self._in_turn:
+            would_be, _ = await self._tried(
+                lambda file, check: plan(file, changes, check), lambda _: True, any_key
+            )
+        return would_be
+
     async def roll_back(
         self,
         number: int,
@@ -108,27 +119,36 @@ class ConfigEditor:
         trigger: Trigger,
     ) -> Receipt:
         async with self._in_turn:
-            tried = _Tried(self._read)
-            file = await self._opened(any_key)
-            self._expect_seen(file, seen, any_key)
-            try:
-                edit = await in_thread("plan an edit", partial(work_out, file, tried))
-            except ConfigError as error:
-                if tried.content is None:
-                    raise
-                would_be = await self._live.validate(tried.content)
-                return would_be if would_be.good else replace(would_be, errors=error.problems)
-            if not any_key:
-                _expect_harmless(parse_dotted(each.key) for each in edit.differences)
-            would_be = await self._live.validate(edit.content)
-            if not would_be.good:
+            would_be, edit = await self._tried(work_out, seen, any_key)
+            if edit is None:
                 return would_be
-            if not any_key:
-                self._expect_nothing_else(edit, would_be)
             await in_thread("write configuration", partial(write, edit))
             if any_key:
                 return await self._live.reload(trigger)
             return await self._live.reload_file(trigger)
+
+    async def _tried(
+        self, work_out: Callable[[ConfigFile, Check], Edit], seen: Tags, any_key: bool
+    ) -> tuple[Receipt, Edit | None]:
+        """Work an edit out and try it: what it would come to, and the edit if that is good."""
+        tried = _Tried(self._read)
+        file = await self._opened(any_key)
+        self._expect_seen(file, seen, any_key)
+        try:
+            edit = await in_thread("plan an edit", partial(work_out, file, tried))
+        except ConfigError as error:
+            if tried.content is None:
+                raise
+            would_be = await self._live.validate(tried.content)
+            return would_be if would_be.good else replace(would_be, errors=error.problems), None
+        if not any_key:
+            _expect_harmless(parse_dotted(each.key) for each in edit.differences)
+        would_be = await self._live.validate(edit.content)
+        if not would_be.good:
+            return would_be, None
+        if not any_key:
+            self._expect_nothing_else(edit, would_be)
+        return would_be, edit
 
     async def _opened(self, any_key: bool) -> ConfigFile:
         """Read the file; if it is just being put into force, an edit from the network waits until it is."""
@@ -195,7 +215,7 @@ def _expect_harmless(paths: Iterable[KeyPath]) -> None:
                 f" {name_a_key(path)}",
                 code="config.not_over_network",
             )
-    refused = [dotted(path) for path in paths if not _is_harmless(path)]
+    refused = [dotted(path) for path in paths if not is_harmless(path)]
     if refused:
         raise RequestError(
             f"{', '.join(refused)}: cannot be changed over the network, as only limits, lists, search"
@@ -206,8 +226,3 @@ def _expect_harmless(paths: Iterable[KeyPath]) -> None:
 
 def _in(section: KeyPath, path: KeyPath) -> bool:
     return path[: len(section)] == section
-
-
-def _is_harmless(path: KeyPath) -> bool:
-    node = node_at(path)
-    return isinstance(node, Leaf) and node.network

@@ -1,9 +1,10 @@
-"""Where the record of an ask goes when it ended: into the numbers, the trace, and spans."""
+"""Where the record of an ask goes when it ended: into the numbers, the trace, spans, and what is shown."""
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 
 from session_runtime import __version__
+from session_runtime.app.recent import RecentAsks
 from session_runtime.config.runtime import TraceSettings
 from session_runtime.config.settings import Settings
 from session_runtime.threads import in_thread
@@ -19,8 +20,13 @@ class AskRecords:
     """Takes every record once; never waits and never fails."""
 
     def __init__(
-        self, sink: TraceSink | None, spans: SpanExport, current: Callable[[], Settings]
+        self,
+        sink: TraceSink | None,
+        spans: SpanExport,
+        current: Callable[[], Settings],
+        recent: RecentAsks,
     ) -> None:
+        self._recent = recent
         self._measures = AskMeasures()
         self._sink = sink
         self._spans = spans
@@ -34,6 +40,7 @@ class AskRecords:
     def keep(self, record: AskRecord) -> None:
         """Count and trace an ask that ended."""
         self._measures.add(record)
+        self._recent.add(record)
         if self._sink is not None:
             self._sink.write(record)
         if record.trace is not None and record.trace.exported:
@@ -69,13 +76,16 @@ def target_of(settings: Settings) -> Target:
 
 @asynccontextmanager
 async def open_records(
-    trace: TraceSettings, current: Callable[[], Settings]
+    trace: TraceSettings, current: Callable[[], Settings], recent: RecentAsks
 ) -> AsyncIterator[AskRecords]:
-    """Open the trace, and close it with all that was written; ``current`` settings say where spans go."""
+    """Open the trace, and close it with all that was written; ``current`` settings say where spans go.
+
+    ``recent`` is told of each ask too.
+    """
     spans = SpanExport()
     sink = TraceSink(trace.path, trace.max_bytes, trace.keep) if trace.enabled else None
     try:
-        yield AskRecords(sink, spans, current)
+        yield AskRecords(sink, spans, current, recent)
     finally:
         await in_thread("send the last spans", spans.close)
         if sink is not None:

@@ -15,9 +15,11 @@ from session_runtime import __version__
 from session_runtime.app.approvals import ToolApproval
 from session_runtime.app.brake import ToolBrake
 from session_runtime.app.editor import ConfigEditor
+from session_runtime.app.insight import Insight
 from session_runtime.app.metrics import metrics, of_waiting
 from session_runtime.app.presence import presence_of
 from session_runtime.app.reader import ConfigReader
+from session_runtime.app.recent import RecentAsks
 from session_runtime.app.recorded import of_audit
 from session_runtime.app.records import AskRecords, open_records
 from session_runtime.app.servers import ListWatch, ServerControl
@@ -68,6 +70,7 @@ class Runtime:
         approval: ToolApproval,
         kept: KeptAsks,
         callbacks: Callbacks,
+        insight: Insight,
     ) -> None:
         self._builder = builder
         self._registry = registry
@@ -83,6 +86,7 @@ class Runtime:
         self.callers = callers
         self.kept = kept
         self.callbacks = callbacks
+        self.insight = insight
         self.mqtt = MqttState()
         self._since = time.time()
 
@@ -206,6 +210,7 @@ class Runtime:
                 *(catalog.status(each) for each in catalog.servers() if not _is_remote(each)),
                 *generation.servers.status(),
             ],
+            "routes": self.insight.routes(),
             "quarantined": [
                 {"name": bad.name, "place": bad.place, "reason": bad.reason, "stale": bad.stale}
                 for bad in catalog.quarantined
@@ -315,7 +320,9 @@ async def open_runtime(
     approval = ToolApproval(approvals, current, live)
     editor = ConfigEditor(read, live, History(state_dir / HISTORY))
     try:
-        async with open_records(snapshot.settings.trace, lambda: current().settings) as records:
+        recent = RecentAsks()
+        trace = snapshot.settings.trace
+        async with open_records(trace, lambda: current().settings, recent) as records:
             service = AskService(builder.generations, records.keep, resources)
             kept = KeptAsks(service.ask)
             callbacks = Callbacks(lambda: current().settings.callbacks, _open_post)
@@ -325,7 +332,7 @@ async def open_runtime(
                     yield Runtime(
                         *(builder, registry, service, records, live, watcher, brake, editor),
                         *(ServerControl(current, live), callers, audit, approval, kept),
-                        callbacks,
+                        *(callbacks, Insight(current, registry, recent)),
                     )
             finally:
                 await _stop(service, callers, kept)

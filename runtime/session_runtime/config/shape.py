@@ -149,6 +149,12 @@ def leaf_at(path: KeyPath) -> Leaf:
     return node
 
 
+def is_harmless(path: KeyPath) -> bool:
+    """Whether the key at ``path`` may be changed over the network (NET-3)."""
+    node = node_at(path)
+    return isinstance(node, Leaf) and node.network
+
+
 def entries_on(path: KeyPath) -> tuple[KeyPath, ...]:
     """List the entries of operator-named tables that ``path`` is, or lies in: ``models.x``."""
     return tuple(

@@ -4,7 +4,7 @@ Which tools are visible is decided by the mask that ``index`` is asked for, what
 ``session``.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -183,7 +183,11 @@ class SearchView:
                 assert_never(unreachable)
 
     def explain(self, query: str, limit: int) -> list[dict[str, object]]:
-        """Like ``rank``, as ``{name, score, parts}``; the parts add up to the score.
+        """All of ``explained``."""
+        return list(self.explained(query, limit))
+
+    def explained(self, query: str, limit: int) -> Iterator[dict[str, object]]:
+        """Like ``rank``, as ``{name, score, parts}``, one after the other; the parts add up to the score.
 
         A part says how much one ``word`` brought in one ``field``. The field ``layer`` is the whole
         part of the score, ``similar`` what a synonym, a translation or a correction of the word
@@ -191,10 +195,8 @@ class SearchView:
         """
         parsed = parse(query)
         keywords = parsed if isinstance(parsed, Keywords) else Keywords(query, ())
-        return [
-            {"name": name, "score": score, "parts": self._parts(keywords, name, score)}
-            for name, score in self.rank(query, limit)
-        ]
+        for name, score in self.rank(query, limit):
+            yield {"name": name, "score": score, "parts": self._parts(keywords, name, score)}
 
     def nearest(self, name: str) -> tuple[str, ...]:
         """A few visible names that a name nobody has may have meant, best first.

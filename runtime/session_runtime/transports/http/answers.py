@@ -26,6 +26,7 @@ _STATUS: Final[Mapping[str, int]] = {
     "auth.unknown": 401,
     "auth.act_for": 403,
     "auth.admin_needed": 403,
+    "auth.console_token": 403,
     "confirmation.invalid": 409,
     "config.by_hand": 409,
     "config.changed": 412,

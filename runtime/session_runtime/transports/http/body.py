@@ -47,6 +47,11 @@ def has_body(request: Request) -> bool:
     return is_told or length.strip("0") != ""
 
 
+def is_json(request: Request) -> bool:
+    """Whether the body is declared as JSON."""
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower() == JSON_TYPE
+
+
 async def _read_as(
     types: Sequence[str], request: Request, max_bytes: int, timeout_s: float
 ) -> bytes:

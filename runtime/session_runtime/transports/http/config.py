@@ -3,7 +3,7 @@
 All of it is for admins (NET-1, NET-3, INT-4). Whether an edit is good is decided behind the door.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import Any, Final
@@ -13,19 +13,21 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from session_runtime.config.explain import explain, explain_section, show
+from session_runtime.config.keys import parse_dotted
 from session_runtime.config.receipt import KEPT, Receipt
+from session_runtime.config.shape import is_harmless
 from session_runtime.config.snapshot import ConfigSnapshot
 from session_runtime.config.written import REMOVED
 from session_runtime.errors import RequestError
 from session_runtime.threads import in_thread
-from session_runtime.transports.http.answers import json_answer
-from session_runtime.transports.http.body import has_body, read_body, read_text
+from session_runtime.transports.http.answers import JSON_TYPE, json_answer
+from session_runtime.transports.http.body import has_body, is_json, read_body, read_text
 from session_runtime.transports.http.door import HttpDoor, HttpLimits
 from session_runtime.transports.http.guard import Gate, require_admin
 from session_runtime.transports.http.query import check_query
 from session_runtime.wire import edits_from_json, parse_json, rollback_from_json
 
-TEXT_TYPES: Final = ("application/toml", "text/plain")
+TRIED_TYPES: Final = ("application/toml", "text/plain", JSON_TYPE)
 
 
 def config_routes(door: HttpDoor, gate: Gate, limits: HttpLimits) -> list[Route]:
@@ -64,6 +66,7 @@ class _Pages:
             "file": None if snapshot.path is None else str(snapshot.path),
             "digest": snapshot.digest,
             "keys": [asdict(key) for key in shown],
+            "editable": [key.key for key in shown if is_harmless(parse_dotted(key.key))],
         }
         return json_answer(page, headers={"etag": _quoted(tag)})
 
@@ -86,13 +89,26 @@ class _Pages:
         return json_answer({"receipts": [receipt.to_json() for receipt in receipts]})
 
     async def validate(self, request: Request) -> Response:
-        """``POST /v1/config/validate``: what a reload would come to, with this text or the file."""
+        """``POST /v1/config/validate``: what a reload would come to, with this text or the file.
+
+        A body of JSON is an edit as ``PATCH /v1/config`` takes it: what that would come to.
+        """
         require_admin(self._gate.admit(request.scope))
         text = None
+        if has_body(request) and is_json(request):
+            values = edits_from_json(
+                parse_json(await read_text(request, self._limits, TRIED_TYPES))
+            )
+            require_admin(self._gate.admit(request.scope))
+            return json_answer((await self._try(values)).to_json())
         if has_body(request):
-            text = await read_text(request, self._limits, TEXT_TYPES)
+            text = await read_text(request, self._limits, TRIED_TYPES)
             require_admin(self._gate.admit(request.scope))
         return json_answer((await self._door.live.validate(text)).to_json())
+
+    async def _try(self, values: Mapping[str, Any]) -> Receipt:
+        edits = {key: REMOVED if value is None else value for key, value in values.items()}
+        return await self._door.editor.try_values(edits, any_key=self._gate.any_key)
 
 
 class _Edits:

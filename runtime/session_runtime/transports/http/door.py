@@ -71,6 +71,9 @@ class ConfigEditor(Protocol):
     ) -> Receipt:
         """Give dotted keys new values, or REMOVED; the receipt may tell that they cannot be used."""
 
+    async def try_values(self, values: Mapping[str, object], *, any_key: bool) -> Receipt:
+        """What ``set_values`` would come to for the file as it is now; nothing is changed."""
+
     async def roll_back(
         self,
         number: int,
@@ -110,6 +113,28 @@ class ToolApproval(Protocol):
 
     async def approve_all(self, server: str, by: str) -> Mapping[str, Any]:
         """The same for all tools of a server, in whichever form they wait."""
+
+
+class Insight(Protocol):
+    """Why the daemon does what it does, as JSON objects for operators (OPS-3)."""
+
+    async def search(self, query: str, identity: Identity, most: int) -> Mapping[str, Any]:
+        """What a tool search of ``identity`` finds and why, and what the model would be given."""
+
+    def access(self, tool: str, identity: Identity) -> Mapping[str, Any]:
+        """Whether a tool may be used for ``identity``, and what decides; RequestError for an unknown one."""
+
+    def permitted(self, identity: Identity) -> Mapping[str, Any]:
+        """All tools that may be used for an identity."""
+
+    def totals(self) -> Mapping[str, Any]:
+        """What the asks that ended since the start came to."""
+
+    def ended(self, most: int) -> Sequence[Mapping[str, Any]]:
+        """The asks that ended last, the newest first, in a few words each."""
+
+    def record(self, ask_id: str) -> Mapping[str, Any]:
+        """One of them as its trace tells it; RequestError if it is not remembered."""
 
 
 class HttpDoor(Protocol):
@@ -179,6 +204,10 @@ class HttpDoor(Protocol):
     def metrics(self) -> str:
         """Numbers in the text format of Prometheus."""
 
+    @property
+    def insight(self) -> Insight:
+        """Why the daemon does what it does."""
+
     def ready(self) -> tuple[bool, str]:
         """Tell whether asks are taken, and why not."""
 
@@ -190,9 +219,11 @@ class HttpDoor(Protocol):
 class HttpLimits:
     """Bounds of every request (NET-5); times in seconds.
 
-    ``ping_s`` is how long an event stream may be silent before a comment line is sent.
+    ``ping_s`` is how long an event stream may be silent before a comment line is sent, ``look_s`` how often
+    is looked whether there is news for the console.
     """
 
     max_body_bytes: int
     body_timeout_s: float = 30.0
     ping_s: float = 15.0
+    look_s: float = 1.0

@@ -19,6 +19,7 @@ from session_runtime.transports.http.completions_errors import (
     in_style,
     is_openai,
 )
+from session_runtime.transports.http.console_sessions import ConsoleSessions
 from session_runtime.transports.http.head import check_path, check_size
 from session_runtime.transports.http.keyed import check_keyed, owner_of_key
 from session_runtime.transports.http.keyless import check_keyless
@@ -32,6 +33,10 @@ FOR_CALLERS: Final = frozenset(
     {"/mcp", "/metrics", "/v1/ask", "/v1/asks", "/v1/tools", COMPLETIONS, MODELS}
 )
 """Paths for every principal, as are ``INVOKE``, models and all below ``OF_ONE_ASK``; others are admins'."""
+
+CONSOLE: Final = "/console"
+CONSOLE_FILES: Final = "/console/files/"
+"""The console's own files, the same for everybody: they show nothing of the daemon without a key (OPS-3)."""
 
 OF_ONE_ASK: Final = "/v1/asks/"
 INVOKE: Final = re.compile(r"/v1/tools/[^/]+/invoke")
@@ -47,6 +52,10 @@ class Gate(Protocol):
     @property
     def trigger(self) -> Literal["http", "cli"]:
         """What the receipts of reloads say that were asked for here (REL-3)."""
+
+    @property
+    def sessions(self) -> ConsoleSessions | None:
+        """Those who signed in at the console; None where there is no console (OPS-3)."""
 
     def check(self, scope: Scope) -> None:
         """Raise RequestError for a request that no endpoint shall see."""
@@ -66,22 +75,33 @@ class NetworkGate:
 
     def __init__(self, keys: Callable[[], Keyring]) -> None:
         self._keys = keys
+        self._sessions = ConsoleSessions()
+
+    @property
+    def sessions(self) -> ConsoleSessions:
+        """Those who exchanged the key of an administrator for a session (SEC-3)."""
+        return self._sessions
 
     def check(self, scope: Scope) -> None:
         """Refuse who may not come in; whether the daemon is well may be asked without a key."""
         keys = self._keys()
         check_size(scope)
         check_path(scope)
-        if keys and scope["path"] in OPEN:
+        if keys and is_open(scope["path"]):
             check_keyed(scope)
             return
-        principal = admit(scope, keys)
+        principal = self.admit(scope)
         if not _is_for_callers(scope["path"]):
             require_admin(principal)
 
     def admit(self, scope: Scope) -> Principal:
-        """Ask for a key, or without keys for a request from this machine."""
-        return admit(scope, self._keys())
+        """Ask for a key or a session that stands for one, or without keys for a request from this machine."""
+        keys = self._keys()
+        if keys and self._sessions.are_meant(scope["headers"]):
+            check_keyed(scope)
+            if (principal := self._sessions.admit(scope, keys)) is not None:
+                return principal
+        return admit(scope, keys)
 
 
 class ControlGate:
@@ -89,6 +109,7 @@ class ControlGate:
 
     any_key: Final = True
     trigger: Final = "cli"
+    sessions: Final = None
 
     def check(self, scope: Scope) -> None:
         """Refuse a head that is too large, and a path that is not what it seems."""
@@ -125,6 +146,11 @@ def admit(scope: Scope, keys: Keyring) -> Principal:
         return LOCAL
     check_keyed(scope)
     return owner_of_key(scope["headers"], keys)
+
+
+def is_open(path: str) -> bool:
+    """Whether a path needs no key: what is there tells nothing, and is the same for everybody."""
+    return path in OPEN or path == CONSOLE or path.startswith(CONSOLE_FILES)
 
 
 def _is_for_callers(path: str) -> bool:

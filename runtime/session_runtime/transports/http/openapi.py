@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from session_runtime.transports.http.completions_errors import is_openai
-from session_runtime.transports.http.guard import OPEN
+from session_runtime.transports.http.guard import is_open
 from session_runtime.transports.http.openapi_asks import ASK_PATHS, ASK_SCHEMAS
 from session_runtime.transports.http.openapi_completions import (
     COMPLETION_PATHS,
@@ -11,6 +11,7 @@ from session_runtime.transports.http.openapi_completions import (
     completion_error,
 )
 from session_runtime.transports.http.openapi_config import CONFIG_PATHS, CONFIG_SCHEMAS
+from session_runtime.transports.http.openapi_insight import INSIGHT_PATHS, INSIGHT_SCHEMAS
 from session_runtime.transports.http.openapi_parts import (
     ANY_OBJECT,
     FILLED,
@@ -214,16 +215,16 @@ _BODY_REFUSED: Final = {
 def _guarded(path: str, operations: dict[str, Any]) -> dict[str, Any]:
     """Say who may use a path, and what may be answered wherever one asks."""
     shape = completion_error if is_openai(path) else error
-    is_open = path in OPEN
+    is_free = is_open(path)
 
     def whole(said: dict[str, Any]) -> dict[str, Any]:
         refused = {
             **_REFUSED,
-            **({} if is_open else _NO_KEY),
+            **({} if is_free else _NO_KEY),
             **(_BODY_REFUSED if "requestBody" in said else {}),
         }
         shapes = {status: shape(told) for status, told in refused.items()}
-        free: dict[str, Any] = {"security": []} if is_open else {}
+        free: dict[str, Any] = {"security": []} if is_free else {}
         return {**said, **free, "responses": {**shapes, **said["responses"]}}
 
     return {method: whole(said) for method, said in operations.items()}
@@ -238,6 +239,7 @@ _PATHS: Final[dict[str, dict[str, Any]]] = {
     **ASK_PATHS,
     **CONFIG_PATHS,
     **SERVER_PATHS,
+    **INSIGHT_PATHS,
     "/healthz": {"get": _page("The process is alive")},
     "/readyz": {"get": _READY},
     "/metrics": {"get": _METRICS},
@@ -257,6 +259,7 @@ OPENAPI: Final[dict[str, Any]] = {
             **TOOL_SCHEMAS,
             **COMPLETION_SCHEMAS,
             **CONFIG_SCHEMAS,
+            **INSIGHT_SCHEMAS,
         },
     },
 }

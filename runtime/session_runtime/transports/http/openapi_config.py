@@ -88,7 +88,13 @@ _SHOW: Final = {
     "responses": {
         "200": {
             **answer(
-                "They", _closed(file=_NULLABLE, digest=TEXT, keys=_listed(ref("Explanation")))
+                "They; editable are those that may be changed over the network",
+                _closed(
+                    file=_NULLABLE,
+                    digest=TEXT,
+                    keys=_listed(ref("Explanation")),
+                    editable=TEXTS,
+                ),
             ),
             "headers": _TAGGED,
         }
@@ -131,11 +137,18 @@ _HISTORY: Final = {
 _VALIDATE: Final = {
     "summary": "What a reload would come to; nothing changes",
     "requestBody": {
-        "description": "What would be in the file; without a body, what is in it",
-        "content": {"application/toml": {"schema": TEXT}, "text/plain": {"schema": TEXT}},
+        "description": "What would be in the file, or an edit as of PATCH; without a body, what is in it",
+        "content": {
+            "application/toml": {"schema": TEXT},
+            "text/plain": {"schema": TEXT},
+            JSON: {"schema": {**ANY_OBJECT, "minProperties": 1}},
+        },
     },
     "responses": {
         "200": answer("It, whatever the verdict", ref("Receipt")),
+        "400": error("The edit or a key is wrong"),
+        "409": error("The file cannot be edited, or another source wins over it"),
+        "412": error("The file holds what is not in force"),
     },
 }
 _ROLLBACK: Final = {

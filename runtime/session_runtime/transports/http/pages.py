@@ -14,13 +14,17 @@ from session_runtime.transports.http.door import HttpDoor
 from session_runtime.transports.http.guard import Gate, require_admin
 from session_runtime.transports.http.invoke import offered
 from session_runtime.transports.http.openapi import OPENAPI
-from session_runtime.transports.http.query import check_query
+from session_runtime.transports.http.query import (
+    IDENTITY,
+    check_query,
+    identity_of,
+    number_of,
+)
 from session_runtime.types import ErrorInfo, Identity
 
 MOST_TOOLS: Final = 500
 """So many tools are listed at once."""
 
-_IDENTITY: Final = ("user", "role", "channel", "group")
 _PAGE: Final = ("after", "limit", "schemas")
 
 
@@ -42,7 +46,8 @@ class Pages:
         identity = identity_from_query(query)
         if identity is None and not principal.admin:
             identity = Identity()
-        most, schemas = _limit(query), _flag(query, "schemas")
+        most = number_of(query, "limit", MOST_TOOLS, MOST_TOOLS)
+        schemas = _flag(query, "schemas")
         page = partial(
             self._door.tools, principal=principal, after=query.get("after", ""), limit=most + 1
         )
@@ -93,25 +98,10 @@ def identity_from_query(query: QueryParams) -> Identity | None:
 
     Raises RequestError for other names, blank values, and names given twice.
     """
-    check_query(query, (*_IDENTITY, *_PAGE), repeatable=("role",))
-    if not any(name in query for name in _IDENTITY):
+    check_query(query, (*IDENTITY, *_PAGE), repeatable=("role",))
+    if not any(name in query for name in IDENTITY):
         return None
-    roles = query.getlist("role")
-    return Identity(
-        user=query.get("user"),
-        roles=frozenset(roles) if roles else None,
-        channel=query.get("channel"),
-        group=query.get("group"),
-    )
-
-
-def _limit(query: QueryParams) -> int:
-    text = query.get("limit", str(MOST_TOOLS))
-    if text.isascii() and text.isdigit() and len(text) < 6 and 1 <= int(text) <= MOST_TOOLS:
-        return int(text)
-    raise RequestError(
-        f"the query parameter 'limit' is {text[:40]!r}; give a number from 1 to {MOST_TOOLS}"
-    )
+    return identity_of(query)
 
 
 def _flag(query: QueryParams, name: str) -> bool:

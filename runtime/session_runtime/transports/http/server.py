@@ -27,9 +27,12 @@ from session_runtime.transports.http.brake import brake_routes
 from session_runtime.transports.http.completions import completion_routes
 from session_runtime.transports.http.completions_errors import styled
 from session_runtime.transports.http.config import config_routes
+from session_runtime.transports.http.console import console_routes
 from session_runtime.transports.http.door import HttpDoor, HttpLimits
 from session_runtime.transports.http.guard import Gate, Guard, NetworkGate
+from session_runtime.transports.http.insight import insight_routes
 from session_runtime.transports.http.invoke import invoke_routes
+from session_runtime.transports.http.live import live_routes
 from session_runtime.transports.http.mcp import mcp_routes
 from session_runtime.transports.http.openai_paths import on_lost
 from session_runtime.transports.http.pages import Pages
@@ -67,6 +70,9 @@ def build_app(
             *approval_routes(door, gate, limits),
             *config_routes(door, gate, limits),
             *server_routes(door, gate),
+            *insight_routes(door, gate),
+            *live_routes(door, gate, limits, stop),
+            *console_routes(door, gate),
             Route("/healthz", pages.health, methods=["GET"]),
             Route("/readyz", pages.ready, methods=["GET"]),
             Route("/metrics", pages.metrics, methods=["GET"]),

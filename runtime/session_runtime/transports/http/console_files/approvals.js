@@ -1,0 +1,46 @@
+// Tools of servers that changed and wait: what changed, and approving one form of one.
+
+import { call, get } from "./api.js";
+import { badge, button, confirmed, empty, fill, h, json, problem, tell } from "./dom.js";
+
+export class Approvals {
+  constructor(place) {
+    this.place = place;
+    this.shown = "";
+  }
+
+  draw(waiting) {
+    const now = JSON.stringify(waiting);
+    if (now === this.shown) return;
+    this.shown = now;
+    fill(this.place, waiting.length ? waiting.map((each) => waitingOne(each)) : empty("No tool waits for an approval.", "A destructive tool of a server waits when its schema has changed."));
+  }
+}
+
+function waitingOne({ name, server, digest }) {
+  const changes = h("div", {});
+  const look = async () => {
+    try {
+      const { forms } = await get(`/v1/tools/waiting/${encodeURIComponent(name)}`);
+      fill(changes, forms.filter((form) => form.digest === digest).map(formOf));
+    } catch (error) { fill(changes, problem(error)); }
+  };
+  return h("div", { class: "panel" }, h("div", { class: "row" }, h("strong", {}, name), `of ${server}`, h("code", {}, digest.slice(0, 12)),
+    button("What changed", look, { "data-key": `look ${name}`, class: "plain" }),
+    confirmed("Approve", "Approve this form", () => approve(name, digest), `approve ${name}`)), changes);
+}
+
+function formOf({ before, now }) {
+  return h("div", {}, h("h3", {}, "Before"), before ? side(before) : h("p", { class: "quiet" }, "Only its digest is known."), h("h3", {}, "Now"), side(now));
+}
+
+function side(form) {
+  return [form.destructive && badge("destructive", "warn"), json(form.parameters), form.output && json(form.output)];
+}
+
+async function approve(name, digest) {
+  try {
+    const { data } = await call("POST", "/v1/tools/approve", { body: { name, digest } });
+    tell(`${data.approved.join(", ")} approved.`);
+  } catch (error) { tell(error.message); }
+}

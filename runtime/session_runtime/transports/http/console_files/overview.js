@@ -1,0 +1,87 @@
+// How the daemon is: state, generations, receipts, what asks came to.
+
+import { get } from "./api.js";
+import { badge, empty, fill, h, problem, row, section, table } from "./dom.js";
+import { clock, count, seconds, short, shown, since } from "./format.js";
+
+export function showOverview(body, live) {
+  const cards = h("div", { class: "cards" });
+  const notes = h("div", {});
+  const generations = h("div", {}), receipts = h("div", {}), errors = h("div", {});
+  fill(body, cards, notes, section("Generations", generations), section("Receipts", receipts), section("Errors", errors));
+  fill(cards, empty("Waiting for the daemon."));
+  let last;
+  const draw = () => {
+    const { status, recent } = live.known;
+    if (!status || !recent) return;
+    fill(cards, ...cardsOf(status, recent.totals));
+    fill(notes, ...notesOf(status));
+    fill(generations, generationsOf(status));
+    fill(errors, errorsOf(recent));
+    const receipt = status.config.last_receipt?.id;
+    if (receipt !== last) { last = receipt; loadReceipts(receipts); }
+  };
+  return { ends: [live.on("status", draw), live.on("recent", draw)] };
+}
+
+function cardsOf(status, totals) {
+  const failed = totals.outcomes.failed ?? 0;
+  return [
+    card("State", status.state, `${status.name} ${status.version}, for ${since(status.since)}`, status.state === "ready" ? "good" : "warn"),
+    card("Asks running", count(status.asks), `${count(totals.asks)} ended since the start`),
+    card("Failed asks", count(failed), totals.asks ? `${((100 * failed) / totals.asks).toFixed(1)} % of those that ended` : "none has ended yet", failed ? "bad" : ""),
+    card("Tokens saved", count(totals.tokens_saved), `by tool search; ${count(totals.usage.total_tokens)} used`),
+    card("Daemon time", totals.asks ? seconds(totals.daemon_s / totals.asks) : "–", "own time per ask, without model and tools"),
+    card("Tools", count(status.tools), `${count(status.quarantined.length)} quarantined`, status.quarantined.length ? "warn" : ""),
+    card("Configuration", status.config.in_force ? "in force" : "rejected", status.config.restart_needed.length ? `restart needed: ${status.config.restart_needed.join(", ")}` : "as the sources say", status.config.in_force ? "good" : "bad"),
+  ];
+}
+
+function card(title, value, more, kind = "") {
+  return h("div", { class: `card ${kind}` }, h("span", { class: "title" }, title), h("b", {}, value), h("span", { class: "quiet" }, more));
+}
+
+function notesOf(status) {
+  const missing = status.servers.filter((server) => server.state && server.state !== "ready").map((server) => `server ${server.name} is ${server.state}`);
+  const waiting = status.approvals.waiting.length ? [`${status.approvals.waiting.length} tools wait for an approval`] : [];
+  const notes = [...missing, ...waiting, ...status.warnings];
+  return notes.length ? [h("ul", { class: "notes" }, notes.map((note) => h("li", {}, note)))] : [];
+}
+
+function generationsOf(status) {
+  return table("Generations that still matter", ["Generation", "Running asks", "Age", "Digest", ""], status.generations.map((each) =>
+    row(each.generation, each.asks, seconds(each.age_s), h("code", {}, short(each.digest)), each.in_force ? badge("in force", "good") : badge("until its asks end"))));
+}
+
+async function loadReceipts(place) {
+  try {
+    const { receipts } = await get("/v1/config/history", { limit: 20 });
+    fill(place, receipts.length ? h("ol", { class: "line" }, receipts.map(receiptOf)) : empty("Nothing has been tried yet."));
+  } catch (error) { fill(place, problem(error)); }
+}
+
+export function verdict(receipt) {
+  const kind = { applied: "good", unchanged: "", rejected: "bad", "applied-restart-needed": "warn" }[receipt.verdict];
+  return badge(receipt.verdict, kind);
+}
+
+export function receiptOf(receipt, ...more) {
+  const extra = more.filter((each) => each instanceof Node);
+  const tools = Object.entries(receipt.tools).map(([kind, names]) => h("li", {}, `tools ${kind}: ${names.slice(0, 8).join(", ")}${names.length > 8 ? ` and ${names.length - 8} more` : ""}`));
+  const changes = receipt.changes.map((change) => h("li", {}, h("code", {}, change.key), `: ${shown(change.old)} → ${shown(change.new)}`, change.shadowed_by && ` (no effect: ${change.shadowed_by} wins)`));
+  const errors = receipt.errors.map((error) => h("li", { class: "bad" }, error.key && h("code", {}, error.key), error.key && ": ", error.message));
+  return h("li", {},
+    h("div", { class: "row" }, h("time", {}, clock(receipt.time)), verdict(receipt), h("span", {}, receipt.trigger),
+      h("span", { class: "quiet" }, `generation ${receipt.generation}, ${seconds(receipt.duration_ms / 1000)}`), extra),
+    changes.length + errors.length + tools.length > 0 && h("ul", {}, errors, changes, tools));
+}
+
+function errorsOf(recent) {
+  const failed = recent.asks.filter((ask) => ask.error_code).slice(0, 10);
+  const codes = Object.entries(recent.totals.errors).sort((one, other) => other[1] - one[1]);
+  if (!codes.length) return empty("No ask has failed since the start.");
+  return h("div", {},
+    h("p", {}, codes.map(([code, times]) => badge(`${code} × ${times}`, "bad"))),
+    failed.length > 0 && table("Asks that failed last", ["Started", "Ask", "Code", "Message"], failed.map((ask) =>
+      row(h("time", {}, clock(ask.started_at)), h("a", { href: `#/asks/${encodeURIComponent(ask.ask_id)}` }, ask.ask_id), h("code", {}, ask.error_code), ask.error))));
+}
