@@ -31,7 +31,6 @@ MOST_CHARS: Final = 64 * 1024 * 1024
 MOST_ASKED_CHARS: Final = 256 * 1024 * 1024
 KEEP_S: Final = 600.0
 
-_BEFORE_IT_BEGAN: Final = ("busy", "request", "auth", "confirmation")
 _log: Final = logging.getLogger(__name__)
 
 AskFunction = Callable[[AskRequest, Emit, str], Coroutine[Any, Any, AskResult]]
@@ -243,7 +242,7 @@ class KeptAsks:
         kept.end(keep_s)
         if _may_be_asked_again(kept, result):
             self._free_key(kept)
-        if _family(result) == "busy":
+        if is_turned_away(result):
             del self._asks[kept.ask_id]
             return
         self._shelf.put(
@@ -330,10 +329,9 @@ def follow_up(
 
 def _may_be_asked_again(kept: KeptAsk, result: AskResult) -> bool:
     """Whether nothing ran, as it was refused before it began or its time was up before its turn came."""
-    return _family(result) in _BEFORE_IT_BEGAN or (result.outcome == "limit" and not kept.has_begun)
+    return result.refused or (result.outcome == "limit" and not kept.has_begun)
 
 
-def _family(result: AskResult) -> str:
-    if result.outcome != "failed" or result.error is None:
-        return ""
-    return result.error.code.partition(".")[0]
+def is_turned_away(result: AskResult) -> bool:
+    """Whether an ask did not begin as there was no room for it."""
+    return result.refused and result.error is not None and result.error.code.startswith("busy")

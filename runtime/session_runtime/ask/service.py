@@ -147,7 +147,7 @@ class AskService:
         self._idle.clear()
         try:
             if refused := await self._get_place(ask):
-                return _finish(emitter, AskResult(ask_id, refused.outcome, error=refused.error))
+                return _finish(emitter, _never_ran(ask_id, refused))
             with self._generations.pin() as generation:
                 return await self._run(ask, generation, emitter)
         except asyncio.CancelledError:
@@ -217,7 +217,7 @@ class AskService:
             return failure(error, error.code, retryable=True, wait_s=error.retry_after_s)
         except TimeoutError:
             over = "the time for this request was up before its turn came"
-            return Ending("limit", "", ErrorInfo("limit.deadline", over))
+            return Ending("limit", "", ErrorInfo("limit.deadline", over, retryable=True))
         if ask.told is not None:
             return Ending("cancelled", "", ask.told)
         if waited:
@@ -301,6 +301,11 @@ async def _execute(run: AskRun) -> Ending:
         return Ending(
             "failed", "", ErrorInfo("internal", "the runtime failed; its log has the details")
         )
+
+
+def _never_ran(ask_id: str, ending: Ending) -> AskResult:
+    is_refused = ending.outcome == "failed"
+    return AskResult(ask_id, ending.outcome, error=ending.error, refused=is_refused)
 
 
 def _shown(ask: _Open, now: float, number: int) -> RunningAsk:

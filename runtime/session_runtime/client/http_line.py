@@ -126,15 +126,14 @@ def error_of(status: int, body: bytes, wait_s: float | None = None) -> SessionRu
 def refusal_of(result: Mapping[str, Any]) -> SessionRuntimeError | None:
     """The error of an ask that was refused before it began; None if it did begin."""
     error = result.get("error")
-    if result["outcome"] != "failed" or not isinstance(error, Mapping):
+    if result.get("refused") is not True or not isinstance(error, Mapping):
         return None
-    family = str(error["code"]).partition(".")[0]
-    if family == "busy":
-        waits = error.get("retry_after_s")
-        return TransientError(str(error["message"]), code=str(error["code"]), retry_after_s=waits)
-    if family in _WHOSE_REQUEST_IS_WRONG:
-        return RequestError(str(error["message"]), code=str(error["code"]))
-    return None
+    message, code = str(error["message"]), str(error["code"])
+    if error.get("retryable") is True:
+        return TransientError(message, code=code, retry_after_s=error.get("retry_after_s"))
+    if code.partition(".")[0] in _WHOSE_REQUEST_IS_WRONG:
+        return RequestError(message, code=code)
+    return PermanentError(message, code=code)
 
 
 async def _refusal(response: httpx2.Response) -> Exception:

@@ -99,7 +99,7 @@ def refusal(error: RequestError) -> Response:
 
 def refused(result: AskResult) -> Response | None:
     """Answer an ask that was refused before it began (NET-5); None if it did begin."""
-    if result.outcome != "failed" or result.error is None:
+    if not result.refused or result.error is None:
         return None
     family = result.error.code.partition(".")[0]
     if family == "busy":

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.types import Receive
 
 from session_runtime.ask.emitter import discard
-from session_runtime.ask.kept_asks import KeptAsk
+from session_runtime.ask.kept_asks import KeptAsk, is_turned_away
 from session_runtime.callbacks.box import Expected
 from session_runtime.errors import RequestError
 from session_runtime.transports.follow import Follower
@@ -96,11 +96,7 @@ class AskEndpoint:
     def _accepted(self, kept: KeptAsk, callback: str | None) -> Response:
         """Say where a detached ask is found, or why there is no room for it."""
         result = kept.result
-        if (
-            result is not None
-            and result.error is not None
-            and result.error.code.startswith("busy.")
-        ):
+        if result is not None and is_turned_away(result):
             return ask_answer(result)
         if callback is not None:
             owner = kept.principal, kept.user
