@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from session_runtime.client.http import HttpClient
 from session_runtime.cli import exits
+from session_runtime.client.http import HttpClient
 from session_runtime.types import AskResult, ErrorInfo
 from tests.support import opened, tool_folder, write_handler
 from tests.transports.invoking import PRINCIPALS, Tools, tools

@@ -8,7 +8,7 @@ import httpx2
 
 from session_runtime.callbacks.sending import Answer, NoAnswerError
 
-_MOST_CONNECTIONS: Final = 16
+_MOST_CONNECTIONS: Final = 64
 
 
 class HttpPost:

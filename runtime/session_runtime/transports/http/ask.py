@@ -71,10 +71,13 @@ class AskEndpoint:
         if asked.key is None and not asked.detach:
             return await self._attach(asked, receive)
         if asked.callback is not None:
-            self._door.callbacks.check(asked.callback, asked.request.principal.name)
-        kept = await self._door.kept.start(asked.request, key=asked.key, digest=asked.digest)
+            with self._door.callbacks.reserve(asked.callback, asked.request.principal.name):
+                kept = await self._start(asked)
+                self._expect(kept, asked.callback)
+                return self._accepted(kept)
+        kept = await self._start(asked)
         if asked.detach:
-            return self._accepted(kept, asked.callback)
+            return self._accepted(kept)
         if asked.form == "events":
             return self.follow(kept, refuses=True)
         return await self._wait(asked, kept.finished, receive)
@@ -93,14 +96,19 @@ class AskEndpoint:
             return EventStream(outbox, work, self._stop, self._limits.ping_s, AskForm())
         return await self._wait(asked, partial(self._door.ask, asked.request, discard), receive)
 
-    def _accepted(self, kept: KeptAsk, callback: str | None) -> Response:
+    async def _start(self, asked: Asked) -> KeptAsk:
+        return await self._door.kept.start(asked.request, key=asked.key, digest=asked.digest)
+
+    def _expect(self, kept: KeptAsk, callback: str) -> None:
+        if kept.result is None or not is_turned_away(kept.result):
+            owner = kept.principal, kept.user
+            self._door.callbacks.expect(Expected(callback, kept.ask_id, *owner, kept.finished))
+
+    def _accepted(self, kept: KeptAsk) -> Response:
         """Say where a detached ask is found, or why there is no room for it."""
         result = kept.result
         if result is not None and is_turned_away(result):
             return ask_answer(result)
-        if callback is not None:
-            owner = kept.principal, kept.user
-            self._door.callbacks.expect(Expected(callback, kept.ask_id, *owner, kept.finished))
         state = "running" if result is None else "ended"
         location = {"location": f"/v1/asks/{kept.ask_id}"}
         return json_answer({"ask_id": kept.ask_id, "state": state}, 202, location)
