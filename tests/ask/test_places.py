@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -215,3 +216,14 @@ async def test_no_bound_is_ever_passed_and_nobody_is_forgotten(
         running |= {each for each, task in tasks.items() if task.done()}
         tasks = {each: task for each, task in tasks.items() if not task.done()}
     assert (tasks, here.waiting) == ({}, 0)
+
+
+@pytest.mark.requirement("ASK-13")
+async def test_a_limit_that_is_raised_lets_in_those_who_wait_at_once() -> None:
+    here = places()
+    await here.enter(claim("first"))
+    second, third, fourth = await entering(here, *map(claim, ("second", "third", "fourth")))
+    here.review(lambda each: replace(each, own=3))
+    await settled()
+    assert (second.done(), third.done(), fourth.done(), here.waiting) == (True, True, False, 1)
+    fourth.cancel()

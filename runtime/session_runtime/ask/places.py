@@ -6,7 +6,7 @@ How many there are is decided by the configuration, what an ask does with its pl
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeVar
 
 from session_runtime.errors import BusyError
@@ -50,7 +50,7 @@ class Bounds:
     waiting_in_all: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Waiting:
     """A claim that waits; it goes on when it has its place, or was dismissed."""
 
@@ -116,6 +116,13 @@ class Places:
         _count_down(self._of_principal, claim.principal)
         _count_down(self._of_user, claim.whose)
         self._talking.discard(claim.talk)
+        self._let_in()
+
+    def review(self, anew: Callable[[Claim], Claim]) -> None:
+        """Let in who may run by other limits: ``anew`` gives a claim with those that are in force now."""
+        for each in self._each():
+            now = anew(each.claim)
+            each.claim = replace(each.claim, own=now.own, of_user=now.of_user)
         self._let_in()
 
     def dismiss(self, ask_id: str) -> None:

@@ -101,6 +101,7 @@ class AskService:
         self._draining = False
         self._idle = asyncio.Event()
         self._idle.set()
+        generations.after_publish(self._review)
 
     @property
     def _settings(self) -> Settings:
@@ -232,16 +233,22 @@ class AskService:
         """
         if self._draining:
             raise BusyError("the daemon is stopping: ask another replica", code="busy.draining")
-        request, mode = ask.request, self._settings.ask.conversations
-        limits = self._limits(request)
-        own = self._settings.runtime.max_concurrent_asks_per_principal
-        claim = claim_of(ask.ask_id, request, mode, own, limits.user_max_concurrent_asks)
+        mode, claim = self._settings.ask.conversations, self._claim(ask)
         self._places.check(claim)
-        self._admission.enter(Who(*claim.whose), limits)
+        self._admission.enter(Who(*claim.whose), self._limits(ask.request))
         if mode == "cancel_previous" and claim.conversation is not None:
             for earlier in self._places.of_talk(claim):
                 self.cancel(earlier, "a newer ask of its conversation took its place", REPLACED)
         return claim
+
+    def _claim(self, ask: _Open) -> Claim:
+        settings, of_user = self._settings, self._limits(ask.request).user_max_concurrent_asks
+        own = settings.runtime.max_concurrent_asks_per_principal
+        return claim_of(ask.ask_id, ask.request, settings.ask.conversations, own, of_user)
+
+    def _review(self) -> None:
+        """Let in who waits and may run by the limits of another generation."""
+        self._places.review(lambda claim: self._claim(self._open[claim.ask_id]))
 
     def _close(self, ask_id: str) -> None:
         self._open.pop(ask_id, None)
