@@ -1,4 +1,4 @@
-"""An Idempotency-Key at the door for clients of OpenAI's interface: the same request is the same ask (NET-1)."""
+"""An Idempotency-Key at the door for OpenAI's clients: the same request is the same ask (NET-1)."""
 
 import asyncio
 from typing import Any

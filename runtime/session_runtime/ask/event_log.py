@@ -8,6 +8,7 @@ from typing import Final
 from session_runtime.types import (
     AskEvent,
     AskFinished,
+    AskRequest,
     AskResult,
     ConfirmationRequired,
     Content,
@@ -60,7 +61,7 @@ class EventLog:
         """Take the next event; never blocks. What comes after the last one is ignored."""
         if self._result is not None:
             return
-        chars = _FRAME_CHARS + _chars_of(event)
+        chars = _FRAME_CHARS + chars_of(event)
         self._events.append((event, chars))
         self._chars += chars
         while len(self._events) > 1 and not self._fits():
@@ -104,7 +105,29 @@ def chars_of_messages(messages: Iterable[Message]) -> int:
     )
 
 
-def _chars_of(event: AskEvent) -> int:
+def chars_of_request(request: AskRequest) -> int:
+    """How long a request is, in characters: texts, images, arguments, metadata."""
+    texts = len(request.text or "") + len(request.instructions or "")
+    texts += request.call.chars if request.call is not None else 0
+    more = sum(len(name) + _chars_of_value(value) for name, value in request.metadata.items())
+    return texts + more + chars_of_messages((*request.history, *request.messages))
+
+
+def _chars_of_value(value: object) -> int:
+    """About how long a value of JSON is, which is at most 64 levels deep."""
+    match value:
+        case str():
+            return len(value)
+        case dict():
+            return sum(len(name) + _chars_of_value(each) for name, each in value.items())
+        case list() | tuple():
+            return sum(map(_chars_of_value, value))
+        case _:
+            return 8
+
+
+def chars_of(event: AskEvent) -> int:
+    """How long an event is, in characters."""
     match event:
         case TextDelta() | Notice() | MessageSent():
             return len(event.text)
@@ -115,12 +138,13 @@ def _chars_of(event: AskEvent) -> int:
         case TurnStarted():
             return sum(len(name) for name in event.exposed)
         case AskFinished():
-            return _chars_of_result(event.result)
+            return chars_of_result(event.result)
         case _:
             return 0
 
 
-def _chars_of_result(result: AskResult) -> int:
+def chars_of_result(result: AskResult) -> int:
+    """How long a result is, in characters."""
     sent = sum(len(text) for text in result.messages)
     pending = sum(len(str(call.arguments)) for call in result.pending)
     called = 2 * len(result.called.text) if result.called is not None else 0  # data beside its text

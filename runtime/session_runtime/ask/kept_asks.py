@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Final
 
 from session_runtime.ask.emitter import Emit, new_ask_id
-from session_runtime.ask.event_log import EventLog, chars_of_messages
+from session_runtime.ask.event_log import EventLog, chars_of_request
 from session_runtime.ask.places import user_of
 from session_runtime.ask.shelf import MOST_GONE, Ended, Gone, GoneAsks, Shelf
 from session_runtime.errors import BusyError, RequestError
@@ -85,9 +85,7 @@ class KeptAsk:
         asked = self._request
         if asked is None:
             return self.log.chars
-        texts = len(asked.text or "") + len(asked.instructions or "")
-        texts += asked.call.chars if asked.call is not None else 0
-        return self.log.chars + texts + chars_of_messages((*asked.history, *asked.messages))
+        return self.log.chars + chars_of_request(asked)
 
     def is_about_to_ask(self, tokens: Iterable[str]) -> bool:
         """Whether it has given out all these tokens, and is about to end for that."""

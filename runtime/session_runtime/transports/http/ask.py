@@ -13,12 +13,19 @@ from starlette.responses import Response
 from starlette.types import Receive
 
 from session_runtime.ask.emitter import discard
+from session_runtime.ask.event_log import chars_of_result
 from session_runtime.ask.kept_asks import KeptAsk, is_turned_away
 from session_runtime.callbacks.box import Expected
 from session_runtime.errors import RequestError
 from session_runtime.transports.follow import Follower
 from session_runtime.transports.http.accept import Form, choose_form
-from session_runtime.transports.http.answers import STOPPING, ask_answer, error_answer, json_answer
+from session_runtime.transports.http.answers import (
+    STOPPING,
+    ask_answer,
+    error_answer,
+    json_answer,
+    written,
+)
 from session_runtime.transports.http.attached import attached
 from session_runtime.transports.http.body import parsed, read_body
 from session_runtime.transports.http.door import HttpDoor, HttpLimits
@@ -117,7 +124,9 @@ class AskEndpoint:
         self, asked: Asked, work: Callable[[], Coroutine[Any, Any, AskResult]], receive: Receive
     ) -> Response:
         result = await self._attended(work, receive)
-        return error_answer(STOPPING, 503) if result is None else asked.answered(result)
+        if result is None:
+            return error_answer(STOPPING, 503)
+        return await written(chars_of_result(result), partial(asked.answered, result))
 
     async def attend(self, kept: KeptAsk, receive: Receive) -> bool:
         """Wait for the end of an ask as long as its client does; tells whether it came."""
