@@ -36,7 +36,7 @@ class HttpPost:
         try:
             async with (
                 asyncio.timeout(timeout_s),
-                self._pool.stream("POST", url, headers=dict(headers), content=body) as got,
+                self._pool.stream("POST", url, headers=[*headers.items()], content=body) as got,
             ):
                 return Answer(got.status, _retry_after(got))
         except TimeoutError:

@@ -14,10 +14,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive
 
+from session_runtime.ask.event_log import chars_of_result
 from session_runtime.ask.kept_asks import KeptAsk
 from session_runtime.errors import RequestError
 from session_runtime.transports.follow import Follower
-from session_runtime.transports.http.answers import STOPPING, error_answer, json_answer
+from session_runtime.transports.http.answers import STOPPING, error_answer, json_answer, written
 from session_runtime.transports.http.ask import key_of
 from session_runtime.transports.http.attached import attached
 from session_runtime.transports.http.body import parsed, read_body
@@ -98,7 +99,8 @@ class _Completions:
         if refusal is not None:
             return refusal
         heading = Heading(result.ask_id, created, heard.model)
-        return json_answer(completion(heading, result, wanted))
+        chars = chars_of_result(result)
+        return await written(chars, lambda: json_answer(completion(heading, result, wanted)))
 
 
 class _Models:
