@@ -12,7 +12,8 @@ from functools import partial
 from typing import Any, Final
 
 from session_runtime.ask.emitter import Emit, new_ask_id
-from session_runtime.ask.event_log import EventLog, chars_of_request
+from session_runtime.ask.event_log import EventLog
+from session_runtime.ask.lengths import chars_of_request
 from session_runtime.ask.places import user_of
 from session_runtime.ask.shelf import MOST_GONE, Ended, Gone, GoneAsks, Shelf
 from session_runtime.errors import BusyError, RequestError

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeVar
 
-from session_runtime.ask.event_log import chars_of_request
+from session_runtime.ask.lengths import chars_of_request
 from session_runtime.errors import BusyError
 from session_runtime.types import AskRequest, Identity, Principal
 

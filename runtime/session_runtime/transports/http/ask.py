@@ -13,8 +13,8 @@ from starlette.responses import Response
 from starlette.types import Receive
 
 from session_runtime.ask.emitter import discard
-from session_runtime.ask.event_log import chars_of_result
 from session_runtime.ask.kept_asks import KeptAsk, is_turned_away
+from session_runtime.ask.lengths import chars_of_result
 from session_runtime.callbacks.box import Expected
 from session_runtime.errors import RequestError
 from session_runtime.transports.follow import Follower

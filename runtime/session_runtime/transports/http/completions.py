@@ -14,8 +14,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive
 
-from session_runtime.ask.event_log import chars_of_result
 from session_runtime.ask.kept_asks import KeptAsk
+from session_runtime.ask.lengths import chars_of_result
 from session_runtime.errors import RequestError
 from session_runtime.transports.follow import Follower
 from session_runtime.transports.http.answers import STOPPING, error_answer, json_answer, written

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, Protocol
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from session_runtime.ask.event_log import chars_of
+from session_runtime.ask.lengths import chars_of
 from session_runtime.transports.http.answers import (
     HEADERS,
     STOPPING,
