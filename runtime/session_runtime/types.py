@@ -214,7 +214,8 @@ class AskResult:
     the next request's history, ``loaded_tools`` what tool search loaded, in load order, ``pending`` what
     ``needs_confirmation`` (RTE-9). ``cut_off`` says why the last reply of the model ended before it was
     complete, if it did: at its longest length, or by a filter of its service. ``called`` is what came of
-    the ``call`` of the request.
+    the ``call`` of the request. ``refused`` says that it failed before anything of it began: the same may
+    be asked again. Only this tells so, never the code of ``error``, which may be a tool's own.
     """
 
     ask_id: str
@@ -230,6 +231,7 @@ class AskResult:
     pending: tuple[PendingCall, ...] = ()
     cut_off: CutOff | None = None
     called: Called | None = None
+    refused: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -77,7 +77,7 @@ def test_a_limit_that_is_changed_counts_from_then_on() -> None:
         admission.enter(ANN, Limits(asks_per_minute=4))
     assert refused(lambda: admission.enter(ANN, Limits(asks_per_minute=4))) == ("busy.rate", 15.0)
     admission.enter(ANN, Limits(asks_per_minute=8))
-    assert refused(lambda: admission.enter(ANN, Limits(asks_per_minute=2))) == ("busy.rate", 120.0)
+    assert refused(lambda: admission.enter(ANN, Limits(asks_per_minute=2))) == ("busy.rate", 30.0)
     admission.enter(ANN, Limits())
 
 
@@ -155,3 +155,17 @@ def test_over_days_no_more_tokens_are_used_than_accrue_but_for_the_last_ask_of_e
         assert total <= 1_000 * (1 + (clock.now - start) / DAY_S)
         admission.charge(ANN, limits, tokens)
         total += tokens
+
+
+@pytest.mark.requirement("NET-5c")
+def test_a_limit_that_is_lowered_leaves_as_long_to_wait_as_the_new_one_means() -> None:
+    clock = Clock()
+    admission = Admission(clock)
+    for _ in range(60):
+        admission.enter(ANN, Limits(asks_per_minute=60))
+    assert refused(lambda: admission.enter(ANN, Limits(asks_per_minute=2))) == ("busy.rate", 30.0)
+    wide, narrow = Limits(tokens_per_day=1_000_000), Limits(tokens_per_day=1_000)
+    admission.enter(BOB, wide)
+    admission.charge(BOB, wide, 2_000_000)  # overdrawn by a day, and so it stays
+    code, wait_s = refused(lambda: admission.enter(BOB, narrow))
+    assert (code, round(wait_s / DAY_S, 2)) == ("busy.budget", 1.0)

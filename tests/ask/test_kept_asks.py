@@ -34,7 +34,8 @@ class Asks:
     async def __call__(self, request: AskRequest, emit: Emit, ask_id: str) -> AskResult:
         self.ran.append(ask_id)
         if self.error is not None:
-            return self.finish(AskResult(ask_id, "failed", error=ErrorInfo(self.error, "no")), emit)
+            error = ErrorInfo(self.error, "no")
+            return self.finish(AskResult(ask_id, "failed", error=error, refused=True), emit)
         emit(TextDelta(ask_id=ask_id, seq=1, text="x"))
         await self.go_on.wait()
         return self.finish(AskResult(ask_id, "answered", str(request.text)), emit)

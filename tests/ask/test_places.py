@@ -2,13 +2,16 @@
 
 import asyncio
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from session_runtime.ask import places as module
 from session_runtime.ask.places import Bounds, Claim, Places
 from session_runtime.errors import BusyError
+from session_runtime.types import AskRequest
 
 
 def places(running: int = 100, waiting: int = 100, in_all: int = 200) -> Places:
@@ -215,3 +218,34 @@ async def test_no_bound_is_ever_passed_and_nobody_is_forgotten(
         running |= {each for each, task in tasks.items() if task.done()}
         tasks = {each: task for each, task in tasks.items() if not task.done()}
     assert (tasks, here.waiting) == ({}, 0)
+
+
+@pytest.mark.requirement("ASK-13")
+async def test_a_limit_that_is_raised_lets_in_those_who_wait_at_once() -> None:
+    here = places()
+    await here.enter(claim("first"))
+    second, third, fourth = await entering(here, *map(claim, ("second", "third", "fourth")))
+    here.review(lambda each: replace(each, own=3))
+    await settled()
+    assert (second.done(), third.done(), fourth.done(), here.waiting) == (True, True, False, 1)
+    fourth.cancel()
+
+
+@pytest.mark.requirement("NET-5")
+async def test_requests_that_wait_are_bounded_by_their_length_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "MOST_WAITING_CHARS", 3_000)
+    here, asks = places(), AskRequest("x" * 1_000)
+    await here.enter(claim("first"))
+    tasks = await entering(here, *(replace(claim(f"w{n}"), request=asks) for n in range(3)))
+    await asyncio.wait([tasks[2]])
+    with pytest.raises(BusyError, match="wait may have") as busy:
+        await tasks[2]
+    assert (busy.value.code, here.waiting) == ("busy.waiting", 2)
+    [waits] = await entering(here, Claim("o1", "other", own=0, request=AskRequest("y" * 500)))
+    assert (waits.done(), here.waiting) == (False, 3)
+    for each in (*tasks[:2], waits):
+        each.cancel()
+    await asyncio.wait([*tasks[:2], waits])
+    assert here.waiting == 0

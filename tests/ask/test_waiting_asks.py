@@ -48,7 +48,8 @@ async def test_the_time_of_an_ask_is_up_while_it_waits(tmp_path: Path) -> None:
     async with talking(tmp_path) as (runtime, first, go_on):
         result = await (await waiting(runtime, deadline_s=0.01))
         assert (result.outcome, result.error and result.error.code) == ("limit", "limit.deadline")
-        assert result.steps == 0
+        assert result.error is not None
+        assert (result.error.retryable, result.steps) == (True, 0)
         go_on.set()
         assert (await first).outcome == "answered"
 
@@ -109,3 +110,18 @@ async def test_what_waits_when_the_daemon_stops_has_its_turn(tmp_path: Path) -> 
         go_on.set()
         await draining
         assert [each.result().text for each in (first, second)] == ["answer 0", "answer 1"]
+
+
+@pytest.mark.requirement("ASK-13")
+async def test_a_limit_that_is_raised_in_a_running_daemon_lets_in_who_waits(tmp_path: Path) -> None:
+    key = "runtime.max_concurrent_asks_per_principal"
+    config = "[runtime]\nmax_concurrent_asks_per_principal = 1\n"
+    async with talking(tmp_path, config=config) as (runtime, first, go_on):
+        second = asyncio.create_task(runtime.ask(AskRequest("two", conversation="other")))
+        await asyncio.sleep(0)
+        assert [each.state for each in runtime.running.list()][1:] == ["queued"]
+        await runtime.editor.set_values({key: 2}, lambda _: True, any_key=True, trigger="test")
+        await asyncio.sleep(0)
+        assert "queued" not in [each.state for each in runtime.running.list()]
+        go_on.set()
+        assert {(await each).outcome for each in (first, second)} == {"answered"}

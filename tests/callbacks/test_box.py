@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from session_runtime.callbacks import box
 from session_runtime.callbacks.box import Callbacks, Expected
 from session_runtime.callbacks.sending import Answer, World
+from session_runtime.callbacks.shares import Most
 from session_runtime.config.callbacks import Callback
 from session_runtime.errors import BusyError, RequestError
 from session_runtime.types import AskResult
@@ -43,8 +43,9 @@ async def no_pause(seconds: float) -> None:
     del seconds
 
 
-def callbacks(line: Line) -> Callbacks:
-    return Callbacks(lambda: {"bot": BOT}, lambda: line, World(no_pause, today=lambda: 7.0))
+def callbacks(line: Line, most: Most | None = None) -> Callbacks:
+    world = World(no_pause, today=lambda: 7.0)
+    return Callbacks(lambda: {"bot": BOT}, lambda: line, world, most)
 
 
 def expected(ask_id: str = "ask_1", result: AskResult | None = RESULT) -> Expected:
@@ -120,42 +121,39 @@ async def test_what_is_not_taken_is_seen_by_operators_without_the_address(
 @pytest.mark.requirement("SEC-3b")
 async def test_others_principals_are_told_the_same_as_of_a_name_that_is_not_there() -> None:
     there = callbacks(Line())
-    there.check("bot", "ann")
+    with there.reserve("bot", "ann"):
+        pass
     texts = set()
     for name in ("bot", "nothing"):
-        with pytest.raises(RequestError) as refused:
-            there.check(name, "bob")
+        with pytest.raises(RequestError) as refused, there.reserve(name, "bob"):
+            pass
         texts.add((refused.value.code, str(refused.value).replace(name, "X")))
     assert len(texts) == 1
 
 
 async def test_there_is_a_bound_and_what_is_on_its_way_is_given_up_at_the_end(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr(box, "MOST_EXPECTED", 2)
-    there = callbacks(Line())
+    there = callbacks(Line(), Most(results=2))
     for number in range(2):
-        there.check("bot", "ann")
-        there.expect(expected(f"ask_{number}", None))
-    with pytest.raises(BusyError) as busy:
-        there.check("bot", "ann")
+        with there.reserve("bot", "ann"):
+            there.expect(expected(f"ask_{number}", None))
+    with pytest.raises(BusyError) as busy, there.reserve("bot", "ann"):
+        pass
     await asyncio.sleep(0)
     await there.aclose()
     assert (busy.value.code, there.status()["dropped"]) == ("busy.callbacks", 2)
     assert "the result of ask_0 was not sent to 'bot'" in caplog.text
 
 
-async def test_results_that_take_too_much_room_together_are_not_kept(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(box, "MOST_BYTES", 10)
+async def test_results_that_take_too_much_room_together_are_not_kept() -> None:
     line, pausing, go_on = Line(Answer(503)), asyncio.Event(), asyncio.Event()
 
     async def wait(seconds: float) -> None:
         pausing.set()
         await go_on.wait()
 
-    there = Callbacks(lambda: {"bot": BOT}, lambda: line, World(wait))
+    there = Callbacks(lambda: {"bot": BOT}, lambda: line, World(wait), Most(bytes=10))
     there.expect(expected("ask_1"))
     await pausing.wait()
     there.expect(expected("ask_2"))
@@ -166,3 +164,16 @@ async def test_results_that_take_too_much_room_together_are_not_kept(
     first, second = there.status()["failures"]  # type: ignore[misc]
     assert (second["ask_id"], second["attempts"]) == ("ask_2", 0)
     assert (first["ask_id"], first["attempts"]) == ("ask_1", 6)
+
+
+async def test_room_is_held_from_the_check_to_the_end_of_the_request() -> None:
+    there = callbacks(Line(), Most(results=1))
+    with there.reserve("bot", "ann"):
+        with pytest.raises(BusyError) as busy, there.reserve("bot", "ann"):
+            pass
+        there.expect(expected())
+    await there.idle()
+    with there.reserve("bot", "ann"):
+        pass
+    assert (busy.value.code, busy.value.retry_after_s) == ("busy.callbacks", 10.0)
+    await there.aclose()

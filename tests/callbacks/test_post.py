@@ -1,6 +1,7 @@
 """One attempt over HTTP: no redirects, no proxies, in time, and no word of the address in an error."""
 
 import asyncio
+from contextlib import suppress
 
 import pytest
 
@@ -47,3 +48,26 @@ async def test_an_answer_that_does_not_come_is_not_waited_for() -> None:
             await post(f"http://127.0.0.1:{port}/", {}, b"{}", 0.05)
         await post.aclose()
         await left.wait()
+
+
+@pytest.mark.requirement("SEC-3b")
+async def test_a_receiver_that_sends_heads_without_end_is_left() -> None:
+    sent, left = [0], asyncio.Event()
+
+    async def flood(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heads = b"HTTP/1.1 100 Continue\r\n\r\n" * 400
+        with suppress(ConnectionError):
+            while sent[0] < 64 * 1024 * 1024:
+                writer.write(heads)
+                await writer.drain()
+                sent[0] += len(heads)
+        writer.transport.abort()
+        left.set()
+
+    async with await asyncio.start_server(flood, "127.0.0.1", 0) as server:
+        port, post = server.sockets[0].getsockname()[1], open_post()
+        with pytest.raises(NoAnswerError, match="16384 bytes came, and no answer"):
+            await post(f"http://127.0.0.1:{port}/", {}, b"{}", 30.0)
+        await post.aclose()
+        await left.wait()
+    assert sent[0] < 64 * 1024 * 1024

@@ -1,6 +1,7 @@
 """One message on its way: how often it is sent, how long is waited, what ends it (SEC-3)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 
 import pytest
@@ -42,7 +43,7 @@ class Line:
 
     async def send(self, target: Callable[[], Callback | None] = callback) -> Sent:
         world = World(self.sleep, lambda: 1.0, lambda: AT + len(self.sent))
-        return await send(target, self, "ask_1", b'{"a":1}', world)
+        return await send(target, nullcontext, self, "ask_1", b'{"a":1}', world)
 
 
 @pytest.mark.requirement("SEC-3b")
@@ -93,3 +94,35 @@ async def test_as_many_tries_as_are_configured() -> None:
     line = Line([DOWN])
     assert await line.send(lambda: callback(tries=2)) == Sent(2, str(DOWN))
     assert line.waits == [1.0]
+
+
+@pytest.mark.requirement("SEC-3b")
+async def test_what_waited_for_its_turn_is_stamped_and_addressed_when_it_is_sent() -> None:
+    now, targets = [AT], {"bot": callback()}
+    line = Line([Answer(200)])
+
+    @asynccontextmanager
+    async def turn() -> AsyncIterator[None]:
+        now[0] += 600.0  # so long it waited, and an operator changed the address meanwhile
+        targets["bot"] = Callback(url="https://new.example/r", secret=SecretStr(SECRET))
+        yield
+
+    world = World(line.sleep, lambda: 1.0, lambda: now[0])
+    assert await send(lambda: targets["bot"], turn, line, "ask_1", b"{}", world) == Sent(1)
+    [(url, headers, body, _)] = line.sent
+    assert url == "https://new.example/r"
+    assert verify(SECRET, headers, body, AT + 600.0) == "ask_1"
+
+
+@pytest.mark.requirement("SEC-3b")
+async def test_an_address_that_was_taken_away_while_a_message_waited_gets_nothing() -> None:
+    targets = {"bot": callback()}
+    line = Line([Answer(200)])
+
+    @asynccontextmanager
+    async def turn() -> AsyncIterator[None]:
+        targets.clear()
+        yield
+
+    sent = await send(lambda: targets.get("bot"), turn, line, "ask_1", b"{}", World(line.sleep))
+    assert (sent, line.sent) == (Sent(0, "it is not configured any more"), [])

@@ -132,7 +132,9 @@ def test_the_exit_code_says_how_an_ask_ended(
     outcome: Outcome, error: str | None, code: int
 ) -> None:
     info = None if error is None else ErrorInfo(error, "why")
-    assert exits.of_result(AskResult("a", outcome, error=info)) == code
+    is_refused = error is not None and not error.startswith("model.")
+    result = AskResult("a", outcome, error=info, refused=is_refused)
+    assert exits.of_result(result) == code
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from session_runtime.errors import PermanentError, RequestError, TransientError
 from session_runtime.types import AskResult, ErrorInfo
 from tests.client.cutting import Way, way
 from tests.support import calls, opened, says, scripted, tool_folder, write_handler
-from tests.transports.stub import Emit, StubDoor, finish, key_of, serving
+from tests.transports.stub import Emit, StubDoor, finish, key_of, refused, serving
 
 WAITS = """
 async def execute(args, context):
@@ -317,7 +317,7 @@ async def test_what_is_busy_for_longer_than_anybody_waits_is_told_at_once() -> N
     async def refuse(request: AskRequest, emit: Emit) -> AskResult:
         asked.append(request)
         error = ErrorInfo("busy.queue", "too many wait", True, 3_600.0)
-        return finish(AskResult("ask_1", "failed", error=error), emit)
+        return finish(refused(error), emit)
 
     async with serving(StubDoor(refuse)) as served:
         async with HttpClient(f"http://127.0.0.1:{served.port}") as client:

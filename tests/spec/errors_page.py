@@ -148,7 +148,8 @@ def _failed(code: Code) -> AskResult:
     outcome: Outcome = "failed"
     if family == "limit" or family == "cancelled":
         outcome = family
-    return AskResult("", outcome, error=ErrorInfo(code.name, ""))
+    is_refused = family in ("auth", "busy", "confirmation", "request")
+    return AskResult("", outcome, error=ErrorInfo(code.name, ""), refused=is_refused)
 
 
 def _status(code: Code) -> int:

@@ -27,6 +27,7 @@ from session_runtime.types import (
     AskFinished,
     AskRequest,
     AskResult,
+    ErrorInfo,
     Identity,
     Principal,
     RunningAsk,
@@ -49,6 +50,11 @@ async def answer(request: AskRequest, emit: Emit) -> AskResult:
 def finish(result: AskResult, emit: Emit) -> AskResult:
     emit(AskFinished(ask_id=result.ask_id, seq=1, result=result))
     return result
+
+
+def refused(error: ErrorInfo) -> AskResult:
+    """An ask that did not begin."""
+    return AskResult("a1", "failed", error=error, refused=True)
 
 
 def keyring_of(**keys: Mapping[str, Any]) -> Keyring:

@@ -166,7 +166,7 @@ async def test_an_ask_that_is_refused_is_an_http_error(
     error: ErrorInfo, status: int, wait: str | None, headers: dict[str, str]
 ) -> None:
     async def refuse(request: AskRequest, emit: Emit) -> AskResult:
-        return finish(AskResult("a1", "failed", error=error), emit)
+        return finish(AskResult("a1", "failed", error=error, refused=True), emit)
 
     async with calling(StubDoor(refuse)) as client:
         response = await client.post("/v1/ask", json=TEXT, headers=headers)

@@ -42,6 +42,7 @@ from tests.transports.stub import (
     calling,
     finish,
     keyring_of,
+    refused,
     serving,
 )
 
@@ -142,6 +143,7 @@ async def test_an_ask_whose_time_was_up_with_nothing_to_show_is_no_answer_that_w
     assert ("retry-after" in response.headers) == (status == 503)
 
 
+REFUSES = ("auth", "busy", "confirmation", "request")
 FAILURES = [
     ("request.unknown_model", False, None, 404, "invalid_request_error", "model_not_found"),
     ("auth.act_for", False, None, 403, "permission_error", "auth.act_for"),
@@ -180,7 +182,9 @@ async def test_an_ask_that_came_to_nothing_is_an_error_with_the_right_status(
 ) -> None:
     error = ErrorInfo(ours, "why", retryable, wait_s)
     outcome: Any = "cancelled" if ours.startswith("cancelled") else "failed"
-    response = await post(playing(AskResult("a1", outcome, error=error), STARTED), body)
+    is_refused = ours.partition(".")[0] in REFUSES
+    result = AskResult("a1", outcome, error=error, refused=is_refused)
+    response = await post(playing(result, STARTED), body)
     assert response.status_code == status
     told = response.json()["error"]
     assert fits("CompletionError", response.json()) == []
@@ -234,7 +238,8 @@ async def test_every_error_of_an_ask_has_a_status_of_its_kind(
     family, again = ours.partition(".")[0], described()[ours].again
     error = ErrorInfo(ours, "why", again, 3.0 if again else None)
     outcome: Any = "cancelled" if family == "cancelled" else "failed"
-    response = await post(playing(AskResult("a1", outcome, error=error), STARTED), body)
+    result = AskResult("a1", outcome, error=error, refused=family in REFUSES)
+    response = await post(playing(result, STARTED), body)
     passing = 503 if family == "model" and again else BY_FAMILY.get(family)
     assert response.status_code == STATUSES.get(ours, passing)
     assert response.json()["error"]["session_runtime"] == error_to_json(error)
@@ -294,8 +299,7 @@ async def test_a_key_says_who_asks_and_the_user_for_whom() -> None:
         try:
             identity = acting_for(request.principal, request.identity)
         except RequestError as error:
-            told = ErrorInfo(error.code, str(error))
-            return finish(AskResult("a1", "failed", error=told), emit)
+            return finish(refused(ErrorInfo(error.code, str(error))), emit)
         return finish(AskResult("a1", "answered", str(identity.user)), emit)
 
     door = StubDoor(check, keyring_of(bot={"act_for": ("tg-*",)}))
@@ -311,8 +315,8 @@ async def test_a_key_says_who_asks_and_the_user_for_whom() -> None:
         if answer.status_code == 200
     }
     assert content == {None: "bot", "tg-17": "tg-17"}
-    refused = answers["eve"].json()["error"]
-    assert (answers["eve"].status_code, refused["param"]) == (403, "user")
+    told = answers["eve"].json()["error"]
+    assert (answers["eve"].status_code, told["param"]) == (403, "user")
     assert models.status_code == 200
     assert door.principals[0].identity == Identity("bot", frozenset())
 

@@ -29,6 +29,7 @@ from tests.transports.stub import (
     key_of,
     keyring_of,
     read_answer,
+    refused,
     scope_of,
     serving,
 )
@@ -320,7 +321,7 @@ async def test_the_last_key_that_goes_does_not_make_its_owner_an_admin_from_else
 @pytest.mark.parametrize("accept", [{}, EVENTS])
 async def test_an_ask_for_somebody_it_may_not_act_for_is_forbidden(accept: dict[str, str]) -> None:
     async def refuse(request: object, emit: Emit) -> AskResult:
-        return finish(AskResult("a1", "failed", error=ErrorInfo("auth.act_for", "no")), emit)
+        return finish(refused(ErrorInfo("auth.act_for", "no")), emit)
 
     async with calling(StubDoor(refuse, KEYRING)) as client:
         response = await client.post("/v1/ask", json=TEXT, headers=bearer("bot") | accept)

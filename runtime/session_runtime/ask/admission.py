@@ -32,14 +32,23 @@ class Who:
 
 @dataclass(slots=True)
 class _Used:
-    """How full two buckets are that leak all the time: of asks, and of tokens; as they were ``at``."""
+    """How full two buckets are that leak all the time: of asks, and of tokens; as they were ``at``.
+
+    ``per_minute`` and ``per_day`` are the limits at that time.
+    """
 
     at: float
     asks: float = 0.0
     tokens: float = 0.0
+    per_minute: int | None = None
+    per_day: int | None = None
 
     def leak(self, now: float, per_minute: int | None, per_day: int | None) -> None:
         passed, self.at = now - self.at, now
+        if (self.per_minute, self.per_day) != (per_minute, per_day):
+            self.asks = _rescaled(self.asks, self.per_minute, per_minute)
+            self.tokens = _rescaled(self.tokens, self.per_day, per_day)
+            self.per_minute, self.per_day = per_minute, per_day
         self.asks = _left(self.asks, passed, per_minute, MINUTE_S)
         self.tokens = _left(self.tokens, passed, per_day, DAY_S)
 
@@ -128,6 +137,13 @@ class Admission:
             most.users.popitem(last=False)
             self._users -= 1
         return used
+
+
+def _rescaled(level: float, before: int | None, now: int | None) -> float:
+    """The level under a lower limit than before: full at most, or overdrawn for as long as it was."""
+    if not before or now is None or now >= before:
+        return level
+    return min(level, max(now, level * now / before))
 
 
 def _left(level: float, passed: float, most: int | None, period_s: float) -> float:

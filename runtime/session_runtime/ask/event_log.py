@@ -2,28 +2,13 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable
 from typing import Final
 
-from session_runtime.types import (
-    AskEvent,
-    AskFinished,
-    AskResult,
-    ConfirmationRequired,
-    Content,
-    ImagePart,
-    Message,
-    MessageSent,
-    Notice,
-    TextDelta,
-    ToolStarted,
-    TurnStarted,
-)
+from session_runtime.ask.lengths import FRAME_CHARS, chars_of
+from session_runtime.types import AskEvent, AskFinished, AskResult
 
 MOST_EVENTS: Final = 2_048
 MOST_CHARS: Final = 512 * 1024
-_FRAME_CHARS: Final = 200
-"""What an event takes besides its texts, more or less."""
 
 
 class EventLog:
@@ -60,7 +45,7 @@ class EventLog:
         """Take the next event; never blocks. What comes after the last one is ignored."""
         if self._result is not None:
             return
-        chars = _FRAME_CHARS + _chars_of(event)
+        chars = FRAME_CHARS + chars_of(event)
         self._events.append((event, chars))
         self._chars += chars
         while len(self._events) > 1 and not self._fits():
@@ -92,48 +77,3 @@ class EventLog:
 
     def _fits(self) -> bool:
         return len(self._events) <= self._most_events and self._chars <= self._most_chars
-
-
-def chars_of_messages(messages: Iterable[Message]) -> int:
-    """How long messages are, in characters: texts, images and arguments."""
-    return sum(
-        _chars_of_content(message.content)
-        + sum(_FRAME_CHARS + len(call.arguments) for call in message.tool_calls)
-        + _FRAME_CHARS
-        for message in messages
-    )
-
-
-def _chars_of(event: AskEvent) -> int:
-    match event:
-        case TextDelta() | Notice() | MessageSent():
-            return len(event.text)
-        case ToolStarted():
-            return len(str(event.arguments))
-        case ConfirmationRequired():
-            return len(str(event.pending.arguments))
-        case TurnStarted():
-            return sum(len(name) for name in event.exposed)
-        case AskFinished():
-            return _chars_of_result(event.result)
-        case _:
-            return 0
-
-
-def _chars_of_result(result: AskResult) -> int:
-    sent = sum(len(text) for text in result.messages)
-    pending = sum(len(str(call.arguments)) for call in result.pending)
-    called = 2 * len(result.called.text) if result.called is not None else 0  # data beside its text
-    return len(result.text) + sent + pending + called + chars_of_messages(result.new_messages)
-
-
-def _chars_of_content(content: Content | None) -> int:
-    match content:
-        case None:
-            return 0
-        case str():
-            return len(content)
-        case _:
-            return sum(
-                len(part.url if isinstance(part, ImagePart) else part.text) for part in content
-            )

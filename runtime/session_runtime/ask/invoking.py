@@ -13,7 +13,6 @@ from session_runtime.registry.invoke.returned import ReturnedValue
 from session_runtime.registry.spec import ToolSpec
 from session_runtime.trace.record import CallRecord, record_call
 from session_runtime.types import (
-    AskStarted,
     ConfirmationRequired,
     ErrorInfo,
     Identity,
@@ -70,7 +69,6 @@ async def invoke(
 ) -> Invoked:
     """Make the call, by the same checks as one that a model makes; ``answered`` is what was confirmed."""
     send, call = scope.emitter.send, ToolCall(CALL_ID, spec.name, "{}")
-    send(AskStarted(generation=scope.generation.number, model=""))
     if any(not each.agreed for each in answered):
         result, returned = _declined(scope, spec, wanted), ReturnedValue()
     else:

@@ -12,7 +12,8 @@ from functools import partial
 from typing import Any, Final
 
 from session_runtime.ask.emitter import Emit, new_ask_id
-from session_runtime.ask.event_log import EventLog, chars_of_messages
+from session_runtime.ask.event_log import EventLog
+from session_runtime.ask.lengths import chars_of_request
 from session_runtime.ask.places import user_of
 from session_runtime.ask.shelf import MOST_GONE, Ended, Gone, GoneAsks, Shelf
 from session_runtime.errors import BusyError, RequestError
@@ -31,7 +32,6 @@ MOST_CHARS: Final = 64 * 1024 * 1024
 MOST_ASKED_CHARS: Final = 256 * 1024 * 1024
 KEEP_S: Final = 600.0
 
-_BEFORE_IT_BEGAN: Final = ("busy", "request", "auth", "confirmation")
 _log: Final = logging.getLogger(__name__)
 
 AskFunction = Callable[[AskRequest, Emit, str], Coroutine[Any, Any, AskResult]]
@@ -86,9 +86,7 @@ class KeptAsk:
         asked = self._request
         if asked is None:
             return self.log.chars
-        texts = len(asked.text or "") + len(asked.instructions or "")
-        texts += asked.call.chars if asked.call is not None else 0
-        return self.log.chars + texts + chars_of_messages((*asked.history, *asked.messages))
+        return self.log.chars + chars_of_request(asked)
 
     def is_about_to_ask(self, tokens: Iterable[str]) -> bool:
         """Whether it has given out all these tokens, and is about to end for that."""
@@ -243,7 +241,7 @@ class KeptAsks:
         kept.end(keep_s)
         if _may_be_asked_again(kept, result):
             self._free_key(kept)
-        if _family(result) == "busy":
+        if is_turned_away(result):
             del self._asks[kept.ask_id]
             return
         self._shelf.put(
@@ -330,10 +328,9 @@ def follow_up(
 
 def _may_be_asked_again(kept: KeptAsk, result: AskResult) -> bool:
     """Whether nothing ran, as it was refused before it began or its time was up before its turn came."""
-    return _family(result) in _BEFORE_IT_BEGAN or (result.outcome == "limit" and not kept.has_begun)
+    return result.refused or (result.outcome == "limit" and not kept.has_begun)
 
 
-def _family(result: AskResult) -> str:
-    if result.outcome != "failed" or result.error is None:
-        return ""
-    return result.error.code.partition(".")[0]
+def is_turned_away(result: AskResult) -> bool:
+    """Whether an ask did not begin as there was no room for it."""
+    return result.refused and result.error is not None and result.error.code.startswith("busy")

@@ -6,11 +6,15 @@ How many there are is decided by the configuration, what an ask does with its pl
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeVar
 
+from session_runtime.ask.lengths import chars_of_request
 from session_runtime.errors import BusyError
 from session_runtime.types import AskRequest, Identity, Principal
+
+MOST_WAITING_CHARS: Final = 64 * 1024 * 1024
+"""How long the requests of all that wait may be together."""
 
 _NOBODY: Final = Principal("")
 
@@ -29,6 +33,15 @@ class Claim:
     conversation: str | None = None
     own: int | None = None
     of_user: int | None = None
+    request: AskRequest | None = None
+
+    @property
+    def chars(self) -> int:
+        """How long its request is; 0 for one with values of wrong types, which is refused when it runs."""
+        try:
+            return 0 if self.request is None else chars_of_request(self.request)
+        except (TypeError, AttributeError):
+            return 0
 
     @property
     def whose(self) -> tuple[str, str | None]:
@@ -50,12 +63,13 @@ class Bounds:
     waiting_in_all: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Waiting:
     """A claim that waits; it goes on when it has its place, or was dismissed."""
 
     claim: Claim
     go_on: asyncio.Future[None]
+    chars: int
 
 
 class Places:
@@ -74,6 +88,7 @@ class Places:
         self._talking: set[tuple[str, str | None, str | None]] = set()
         self._waiting: dict[str, dict[str | None, dict[str, _Waiting]]] = {}
         self._queued: Counter[str] = Counter()
+        self._chars: Counter[str] = Counter()  # of the requests that wait, by principal
 
     @property
     def waiting(self) -> int:
@@ -89,10 +104,11 @@ class Places:
         if self._is_free(claim):
             self._take(claim)
             return False
-        waiting = _Waiting(claim, asyncio.get_running_loop().create_future())
+        waiting = _Waiting(claim, asyncio.get_running_loop().create_future(), claim.chars)
         users = self._waiting.setdefault(claim.principal, {})
         users.setdefault(claim.user, {})[claim.ask_id] = waiting
         self._queued[claim.principal] += 1
+        self._chars[claim.principal] += waiting.chars
         try:
             await waiting.go_on
         except asyncio.CancelledError:
@@ -116,6 +132,13 @@ class Places:
         _count_down(self._of_principal, claim.principal)
         _count_down(self._of_user, claim.whose)
         self._talking.discard(claim.talk)
+        self._let_in()
+
+    def review(self, anew: Callable[[Claim], Claim]) -> None:
+        """Let in who may run by other limits: ``anew`` gives a claim with those that are in force now."""
+        for each in self._each():
+            now = anew(each.claim)
+            each.claim = replace(each.claim, own=now.own, of_user=now.of_user)
         self._let_in()
 
     def dismiss(self, ask_id: str) -> None:
@@ -165,6 +188,13 @@ class Places:
                 f" {bounds.waiting_in_all} may in all (runtime.max_waiting_asks_in_all)",
                 code="busy.waiting",
             )
+        held = self._chars[claim.principal]
+        if queued and held + claim.chars > MOST_WAITING_CHARS - self._chars.total():
+            raise BusyError(
+                f"{queued} asks of {claim.principal!r} wait for their turn, of {held} characters; all that"
+                f" wait may have {MOST_WAITING_CHARS} together",
+                code="busy.waiting",
+            )
         own = len(self._waiting.get(claim.principal, {}).get(claim.user, ()))
         if own >= bounds.waiting - queued:
             raise BusyError(
@@ -202,8 +232,11 @@ class Places:
     def _drop(self, claim: Claim) -> None:
         users = self._waiting.get(claim.principal, {})
         asks = users.get(claim.user, {})
-        if asks.pop(claim.ask_id, None) is not None:
+        if (dropped := asks.pop(claim.ask_id, None)) is not None:
             _count_down(self._queued, claim.principal)
+            self._chars[claim.principal] -= dropped.chars
+            if not self._chars[claim.principal]:
+                del self._chars[claim.principal]
         if not asks:
             users.pop(claim.user, None)
         if not users:
@@ -230,7 +263,7 @@ def claim_of(
     principal = principal_of(request)
     talk = None if mode == "parallel" else _text(request.conversation)
     most = own if principal.max_concurrent_asks is None else principal.max_concurrent_asks
-    return Claim(ask_id, principal.name, user_of(request), talk, most, of_user)
+    return Claim(ask_id, principal.name, user_of(request), talk, most, of_user, request)
 
 
 def principal_of(request: AskRequest) -> Principal:

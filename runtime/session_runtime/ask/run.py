@@ -79,6 +79,7 @@ class AskRun:
         self.trace = trace_of(ask_id, request.trace, otel.sample if otel.enabled else None)
         self._begun = asyncio.get_running_loop().time()
         self.invoked: Invoked | None = None
+        self._has_begun = False
         self._direct = Progress()
         self._loop: Loop | None = None
         self._transcript: Transcript | None = None
@@ -122,6 +123,7 @@ class AskRun:
         spec = chosen(self.generation, self.request.principal, identity, wanted)
         self._claim()
         self._direct = Progress(state="tools", calls=1)
+        self._begin("")
         with closing(self._open_results()) as results:
             scope = self._scope(identity, results)
             self.invoked = await invoke(scope, spec, wanted, self._answered)
@@ -129,8 +131,13 @@ class AskRun:
             return Ending("needs_confirmation", "", self.invoked.error, self.invoked.pending)
         return Ending("failed" if self.invoked.error else "answered", "", self.invoked.error)
 
+    def _begin(self, model: str) -> None:
+        """From here on tools may run: whatever happens, the ask was not refused."""
+        self._has_begun = True
+        self._emitter.send(AskStarted(generation=self.generation.number, model=model))
+
     async def _answer(self, profile: Profile, scope: AskScope) -> Ending:
-        self._emitter.send(AskStarted(generation=self.generation.number, model=profile.name))
+        self._begin(profile.name)
         mask = self.generation.policy.permitted(scope.principal, scope.identity)
         await self._prefetch(scope, mask, profile)
         explains = self.generation.settings.skills.tool_search_explain
@@ -161,6 +168,7 @@ class AskRun:
             pending=ending.pending,
             cut_off=_cut_off(progress.turns),
             called=self.invoked.called if self.invoked is not None else None,
+            refused=ending.outcome == "failed" and not self._has_begun,
         )
 
     def _asker(self) -> Asker:

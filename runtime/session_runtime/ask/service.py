@@ -101,6 +101,7 @@ class AskService:
         self._draining = False
         self._idle = asyncio.Event()
         self._idle.set()
+        generations.after_publish(self._review)
 
     @property
     def _settings(self) -> Settings:
@@ -147,7 +148,7 @@ class AskService:
         self._idle.clear()
         try:
             if refused := await self._get_place(ask):
-                return _finish(emitter, AskResult(ask_id, refused.outcome, error=refused.error))
+                return _finish(emitter, _never_ran(ask_id, refused))
             with self._generations.pin() as generation:
                 return await self._run(ask, generation, emitter)
         except asyncio.CancelledError:
@@ -217,7 +218,7 @@ class AskService:
             return failure(error, error.code, retryable=True, wait_s=error.retry_after_s)
         except TimeoutError:
             over = "the time for this request was up before its turn came"
-            return Ending("limit", "", ErrorInfo("limit.deadline", over))
+            return Ending("limit", "", ErrorInfo("limit.deadline", over, retryable=True))
         if ask.told is not None:
             return Ending("cancelled", "", ask.told)
         if waited:
@@ -232,16 +233,22 @@ class AskService:
         """
         if self._draining:
             raise BusyError("the daemon is stopping: ask another replica", code="busy.draining")
-        request, mode = ask.request, self._settings.ask.conversations
-        limits = self._limits(request)
-        own = self._settings.runtime.max_concurrent_asks_per_principal
-        claim = claim_of(ask.ask_id, request, mode, own, limits.user_max_concurrent_asks)
+        mode, claim = self._settings.ask.conversations, self._claim(ask)
         self._places.check(claim)
-        self._admission.enter(Who(*claim.whose), limits)
+        self._admission.enter(Who(*claim.whose), self._limits(ask.request))
         if mode == "cancel_previous" and claim.conversation is not None:
             for earlier in self._places.of_talk(claim):
                 self.cancel(earlier, "a newer ask of its conversation took its place", REPLACED)
         return claim
+
+    def _claim(self, ask: _Open) -> Claim:
+        settings, of_user = self._settings, self._limits(ask.request).user_max_concurrent_asks
+        own = settings.runtime.max_concurrent_asks_per_principal
+        return claim_of(ask.ask_id, ask.request, settings.ask.conversations, own, of_user)
+
+    def _review(self) -> None:
+        """Let in who waits and may run by the limits of another generation."""
+        self._places.review(lambda claim: self._claim(self._open[claim.ask_id]))
 
     def _close(self, ask_id: str) -> None:
         self._open.pop(ask_id, None)
@@ -301,6 +308,11 @@ async def _execute(run: AskRun) -> Ending:
         return Ending(
             "failed", "", ErrorInfo("internal", "the runtime failed; its log has the details")
         )
+
+
+def _never_ran(ask_id: str, ending: Ending) -> AskResult:
+    is_refused = ending.outcome == "failed"
+    return AskResult(ask_id, ending.outcome, error=ending.error, refused=is_refused)
 
 
 def _shown(ask: _Open, now: float, number: int) -> RunningAsk:

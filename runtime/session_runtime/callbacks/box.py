@@ -1,30 +1,32 @@
 """The one owner of results that are to be sent: how many there are, what became of the last ones (SEC-3).
 
-How one is sent is decided in ``sending``; all of this is the event loop's alone.
+How one is sent is decided in ``sending``, for how many there is room in ``shares``;
+all of this is the event loop's alone.
 """
 
 import asyncio
 import logging
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Literal, get_args
 
 from session_runtime.callbacks.sending import Answer, Post, Sent, World, send
+from session_runtime.callbacks.shares import Most, Shares
 from session_runtime.config.callbacks import Callback
-from session_runtime.errors import BusyError, RequestError
+from session_runtime.errors import RequestError
 from session_runtime.registry.patterns import Patterns
 from session_runtime.threads import aside
 from session_runtime.trace.metrics import Family, Sample, gauge
 from session_runtime.types import AskResult
 from session_runtime.wire import result_to_json, to_bytes
 
-MOST_EXPECTED: Final = 1_024
-MOST_BYTES: Final = 64 * 1024 * 1024
-MOST_AT_ONCE: Final = 8
 MOST_FAILURES: Final = 20
 MOST_SEEN: Final = 8_192
+LEAST_WAIT_S: Final = 10.0
+"""Who finds no room waits for so long at least: room comes when a receiver answers or an ask ends."""
 
 Fate = Literal["delivered", "failed", "dropped"]
 _log: Final = logging.getLogger(__name__)
@@ -52,6 +54,7 @@ class Callbacks:
         configured: Callable[[], Mapping[str, Callback]],
         open_post: Callable[[], Post],
         world: World | None = None,
+        most: Most | None = None,
     ) -> None:
         self._configured = configured
         self._open_post = open_post
@@ -59,26 +62,27 @@ class Callbacks:
         self._post: Post | None = None
         self._tasks: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._seen: OrderedDict[tuple[str, str], None] = OrderedDict()
-        self._at_once = asyncio.Semaphore(MOST_AT_ONCE)
-        self._bytes = 0
+        self._shares = Shares(most or Most())
         self._attempts = 0
         self._fates: Counter[Fate] = Counter()
         self._failures: deque[dict[str, object]] = deque(maxlen=MOST_FAILURES)
 
-    def check(self, name: str, principal: str) -> None:
-        """Raise RequestError if the principal may not name it, and BusyError if there is no room."""
-        if self._target(name, principal) is None:
+    @contextmanager
+    def reserve(self, name: str, principal: str) -> Iterator[None]:
+        """Hold room for one more to ``expect``, until the end of the block.
+
+        Raises RequestError if the principal may not name it, and BusyError if there is no room.
+        """
+        target = self._target(name, principal)
+        if target is None:
             raise RequestError(
                 f"there is no callback {name[:100]!r} for {principal!r}: an operator adds"
                 " [callbacks.NAME] with its address, or the principal to its principals",
                 code="request.unknown_callback",
             )
-        if len(self._tasks) >= MOST_EXPECTED:
-            raise BusyError(
-                f"{MOST_EXPECTED} results are waited for or on their way to callbacks, the most there"
-                " may be",
-                code="busy.callbacks",
-            )
+        self._shares.check(name, principal, max(LEAST_WAIT_S, target.timeout_s))
+        with self._shares.expecting(name, principal):
+            yield
 
     def expect(self, wanted: Expected) -> None:
         """Send the result once there is one; the same ask and name again change nothing."""
@@ -88,9 +92,11 @@ class Callbacks:
         self._seen[key] = None
         while len(self._seen) > MOST_SEEN:
             self._seen.popitem(last=False)
+        counted = ExitStack()
+        counted.enter_context(self._shares.expecting(wanted.name, wanted.principal))
         task = asyncio.create_task(self._tell(wanted), name=f"callback of {wanted.ask_id}")
         self._tasks[key] = task
-        task.add_done_callback(partial(self._is_done, wanted))
+        task.add_done_callback(partial(self._is_done, wanted, counted))
 
     async def idle(self) -> None:
         """Wait until nothing is on its way."""
@@ -131,34 +137,30 @@ class Callbacks:
     async def _tell(self, wanted: Expected) -> None:
         result = await wanted.finished()
         body = await aside("writing a callback", partial(_body, wanted, result))
-        if self._bytes and self._bytes + len(body) > MOST_BYTES:
-            self._fail(wanted, Sent(0, f"results of {MOST_BYTES} bytes are on their way already"))
-            return
-        self._bytes += len(body)
-        try:
-            sent = await send(
-                lambda: self._target(wanted.name, wanted.principal),
-                self._send_once,
-                wanted.ask_id,
-                body,
-                self._world,
-            )
-        finally:
-            self._bytes -= len(body)
+        with self._shares.carrying(wanted.name, len(body)) as no_room:
+            sent = Sent(0, no_room) if no_room else await self._send(wanted, body)
         if sent.fault:
             self._fail(wanted, sent)
         else:
             self._fates["delivered"] += 1
 
+    async def _send(self, wanted: Expected, body: bytes) -> Sent:
+        return await send(
+            lambda: self._target(wanted.name, wanted.principal),
+            lambda: self._shares.turn(wanted.name),
+            self._send_once,
+            wanted.ask_id,
+            body,
+            self._world,
+        )
+
     async def _send_once(
         self, url: str, headers: Mapping[str, str], body: bytes, timeout_s: float
     ) -> Answer:
-        """Send when there are not too many at it."""
-        async with self._at_once:
-            self._attempts += 1
-            if self._post is None:
-                self._post = self._open_post()
-            return await self._post(url, headers, body, timeout_s)
+        self._attempts += 1
+        if self._post is None:
+            self._post = self._open_post()
+        return await self._post(url, headers, body, timeout_s)
 
     def _target(self, name: str, principal: str) -> Callback | None:
         target = self._configured().get(name)
@@ -183,7 +185,8 @@ class Callbacks:
             sent.fault,
         )
 
-    def _is_done(self, wanted: Expected, task: asyncio.Task[None]) -> None:
+    def _is_done(self, wanted: Expected, counted: ExitStack, task: asyncio.Task[None]) -> None:
+        counted.close()
         del self._tasks[wanted.ask_id, wanted.name]
         if task.cancelled():
             self._fates["dropped"] += 1

@@ -4,6 +4,7 @@ import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -64,6 +65,7 @@ class Sent:
 
 async def send(
     callback: Callable[[], Callback | None],
+    turn: Callable[[], AbstractAsyncContextManager[None]],
     post: PostOnce,
     message_id: str,
     body: bytes,
@@ -71,17 +73,22 @@ async def send(
 ) -> Sent:
     """Send a message until it is taken, refused for good, or was sent as often as may be.
 
-    ``callback`` gives the address as it is configured at each attempt, None once it is not any more.
+    ``callback`` gives the address as it is configured at each attempt, None once it is not any more. Each
+    attempt waits for its ``turn`` first: address, secret and time are those of the moment it is sent.
     """
     attempt, fault = 0, ""
-    while (target := callback()) is not None and attempt < target.tries:
-        attempt += 1
-        fault, wait_s = await _try(target, post, message_id, body, world)
-        if not fault or wait_s is None:
+    while True:
+        async with turn():
+            target = callback()
+            if target is None:
+                return Sent(attempt, "it is not configured any more")
+            if attempt >= target.tries:
+                return Sent(attempt, fault)
+            attempt += 1
+            fault, wait_s = await _try(target, post, message_id, body, world)
+        if not fault or wait_s is None or attempt >= target.tries:
             return Sent(attempt, fault)
-        if attempt < target.tries:
-            await world.sleep(_pause(attempt, wait_s, world))
-    return Sent(attempt, "it is not configured any more" if target is None else fault)
+        await world.sleep(_pause(attempt, wait_s, world))
 
 
 async def _try(

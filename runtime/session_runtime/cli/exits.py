@@ -41,7 +41,7 @@ def of_result(result: AskResult) -> int:
             return INTERRUPTED
         case "failed":
             family = "" if result.error is None else result.error.code.partition(".")[0]
-            return USAGE if family in ("request", "confirmation") else FAILED
+            return USAGE if result.refused and family in ("request", "confirmation") else FAILED
         case _:
             assert_never(result.outcome)
 

@@ -9,7 +9,7 @@ import math
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from types import TracebackType
 from typing import Any, Final, TypeVar
@@ -19,6 +19,7 @@ import httpx2
 
 from session_runtime.client.http_answers import HttpAnswer, InvokeAnswer
 from session_runtime.client.http_line import CutError, HttpLine, refusal_of
+from session_runtime.client.http_tries import OnEvent, Run, Tries
 from session_runtime.client.pauses import Pauses, Waits
 from session_runtime.errors import RequestError, SessionRuntimeError, TransientError
 from session_runtime.types import AskRequest, Identity
@@ -29,48 +30,8 @@ LEAVE_S: Final = 5.0
 
 UNKNOWN_ASK: Final = "request.unknown_ask"
 
-OnEvent = Callable[[Mapping[str, Any]], None]
 T = TypeVar("T")
 _log: Final = logging.getLogger(__name__)
-
-
-@dataclass(slots=True)
-class _Run:
-    """One request that is answered by events: what was heard of it, over all its attempts.
-
-    ``sent`` tells that an ask without a name here yet may have begun.
-    """
-
-    path: str
-    body: bytes
-    key: str
-    on_event: OnEvent | None
-    ask_id: str | None = None
-    seq: int = 0
-    attempt: int = 0
-    unsure: bool = False
-    told: bool = False
-    sent: bool = False
-
-    def forget(self) -> None:
-        """The daemon does not know the ask any more."""
-        self.ask_id, self.seq, self.unsure = None, 0, True
-
-    def hear(self, event: Mapping[str, Any]) -> None:
-        """Hand an event on; a function that fails is told once, and does not end the ask."""
-        self.seq = int(event["seq"])
-        self.ask_id = self.ask_id or str(event["ask_id"])
-        if self.on_event is None:
-            return
-        try:
-            self.on_event(event)
-        except Exception:  # noqa: BLE001 - the backend's own function must not break the ask
-            if not self.told:
-                _log.exception("on_event failed at %s; the ask goes on", event["type"])
-            self.told = True
-
-    def answer(self, result: Mapping[str, Any]) -> HttpAnswer:
-        return HttpAnswer(result, self.attempt, self.unsure)
 
 
 class HttpClient:
@@ -167,24 +128,33 @@ class HttpClient:
         """Call a tool by its name, where the daemon offers that; once, however often it is sent."""
         who = AskRequest(identity=identity or Identity(), confirmations=confirmations)
         body = {**_asked(who, deadline_s), "arguments": dict(arguments or {})}
-        path = f"/v1/tools/{quote(tool, safe='')}/invoke"
+        path = f"/v1/tools/{_segment('tool', tool)}/invoke"
         return InvokeAnswer(await self._run(path, body, on_event, timeout_s, idempotency_key))
 
     async def events(self, ask_id: str, after: int = 0) -> AsyncIterator[Mapping[str, Any]]:
-        """What a kept ask reports after that ``seq``, to its end; a lost connection is made anew."""
-        waits = self._waits()
+        """What a kept ask reports after that ``seq``, to its end; a lost connection is made anew.
+
+        There is no end to how long the ask may take; without a connection it is over after ``timeout_s``.
+        """
+        waits, until = self._waits(), self._until(self._timeout_s)
         while True:
             path = f"{_place(ask_id)}/events?{urlencode({'after': after})}"
             try:
                 async with self._line.stream("GET", path) as stream:
+                    until = self._until(self._timeout_s)
                     async for event in stream.events():
                         after = int(event["seq"])
                         waits = self._waits()
                         yield event
                         if event["type"] == "ask.finished":
                             return
+                if (await self.get(ask_id))["state"] == "ended":
+                    return  # all of it had been seen
             except (CutError, TransientError) as error:
-                await self._pause(waits, error)
+                try:
+                    await self._pause(waits, error, until)
+                except CutError as late:
+                    raise Tries(cause=late).no_answer(self._timeout_s) from late
             else:
                 await self._pause(waits, None)
 
@@ -225,14 +195,18 @@ class HttpClient:
         data = None if body is None else to_bytes(body)
         named = None if body is None else key or _new_key()
         fetch = partial(self._line.fetch, method, path, data, named)
-        return await self._in_time(self._again(fetch), self._timeout_s)
+        tries = Tries()
+        return await self._in_time(self._again(fetch, tries), self._timeout_s, lambda: tries)
 
-    async def _again(self, fetch: Callable[[], Awaitable[T]]) -> T:
+    async def _again(self, fetch: Callable[[], Awaitable[T]], tries: Tries) -> T:
         waits, until = self._waits(), self._until(self._timeout_s)
         while True:
+            before, tries.sent = tries.sent, True
             try:
                 return await fetch()
             except (CutError, TransientError) as error:
+                tries.sent = isinstance(error, CutError) and (before or error.sent)
+                tries.cause = error
                 await self._pause(waits, error, until)
 
     async def _run(
@@ -243,15 +217,15 @@ class HttpClient:
         timeout_s: float | None,
         key: str | None,
     ) -> HttpAnswer:
-        run, limit_s = _Run(path, to_bytes(body), key or _new_key(), on_event), timeout_s
+        run, limit_s = Run(path, to_bytes(body), key or _new_key(), on_event), timeout_s
         limit_s = self._timeout_s if limit_s is None else limit_s
         try:
-            return await self._in_time(self._finish(run, self._until(limit_s)), limit_s)
+            return await self._in_time(self._finish(run, self._until(limit_s)), limit_s, run.begun)
         except (asyncio.CancelledError, TransientError):
             await self._leave(run)
             raise
 
-    async def _finish(self, run: _Run, until: float) -> HttpAnswer:
+    async def _finish(self, run: Run, until: float) -> HttpAnswer:
         """Send and follow until there is an answer."""
         waits = self._waits()
         while True:
@@ -260,9 +234,10 @@ class HttpClient:
                 result = await self._follow(run)
                 if (refused := refusal_of(result)) is None:
                     return run.answer(result)
-                run.ask_id, run.seq, run.sent = None, 0, False  # nothing ran, and the key is free
+                run.ask_id, run.seq, run.tries.sent = None, 0, False  # nothing ran, the key is free
                 raise refused
             except (CutError, TransientError) as error:
+                run.tries.cause = error
                 waits = self._waits() if run.seq > seen else waits
                 await self._pause(waits, error, until)
             except RequestError as error:
@@ -270,7 +245,7 @@ class HttpClient:
                     raise
                 run.forget()
 
-    async def _follow(self, run: _Run) -> Mapping[str, Any]:
+    async def _follow(self, run: Run) -> Mapping[str, Any]:
         """One attempt: ask, or come back to the ask; gives its result."""
         if run.ask_id is None:
             run.attempt += 1
@@ -278,7 +253,7 @@ class HttpClient:
         else:
             path = f"{_place(run.ask_id)}/events?{urlencode({'after': run.seq})}"
             request = self._line.stream("GET", path)
-        before, run.sent = run.sent, True
+        before, run.tries.sent = run.tries.sent, True
         try:
             async with request as stream:
                 run.ask_id = stream.ask_id or run.ask_id
@@ -289,39 +264,35 @@ class HttpClient:
                         return result
         except CutError as error:
             run.unsure = run.unsure or (error.sent and run.ask_id is None)
-            run.sent = before or error.sent
+            run.tries.sent = before or error.sent
             raise
         except SessionRuntimeError:
-            run.sent = False
+            run.tries.sent = False
             raise
         raise CutError("the events ended before the ask", sent=True)
 
-    async def _leave(self, run: _Run) -> None:
+    async def _leave(self, run: Run) -> None:
         """Tell the daemon that nobody waits for the ask any more; best effort, and not for long.
 
         If the ask has no name here yet, the same is sent again: that joins it, and tells its name.
         """
         with suppress(SessionRuntimeError, CutError, TimeoutError):
             async with asyncio.timeout(LEAVE_S):
-                if run.ask_id is None and run.sent:
+                if run.ask_id is None and run.tries.sent:
                     async with self._line.stream("POST", run.path, run.body, run.key) as stream:
                         run.ask_id = stream.ask_id
                 if run.ask_id is not None:
                     await self._line.fetch("DELETE", _place(run.ask_id))
 
-    async def _in_time(self, work: Awaitable[T], timeout_s: float) -> T:
+    async def _in_time(self, work: Awaitable[T], timeout_s: float, tries: Callable[[], Tries]) -> T:
         limit = asyncio.timeout(timeout_s)
         try:
             async with limit:
                 return await work
-        except TimeoutError as error:
-            if not limit.expired():
+        except (TimeoutError, CutError) as error:
+            if isinstance(error, TimeoutError) and not limit.expired():
                 raise
-            raise TransientError(
-                f"no answer came in {timeout_s:g} s; the request may have run",
-                code="daemon.no_answer",
-                may_have_run=True,
-            ) from error
+            raise tries().no_answer(timeout_s) from error
 
     def _until(self, limit_s: float) -> float:
         return asyncio.get_running_loop().time() + limit_s
@@ -334,7 +305,7 @@ class HttpClient:
         asked_s = error.retry_after_s if isinstance(error, TransientError) else None
         wait_s = waits.next(asked_s or 0.0)
         late = asyncio.get_running_loop().time() + wait_s >= until
-        if late and isinstance(error, TransientError):
+        if late and error is not None:
             raise error
         if error is not None:
             _log.info("the request is sent again: %s", error)
@@ -344,15 +315,25 @@ class HttpClient:
 def _asked(
     request: AskRequest | Mapping[str, Any] | str, deadline_s: float | None
 ) -> dict[str, Any]:
+    if deadline_s is not None and not (math.isfinite(deadline_s) and deadline_s > 0):
+        raise RequestError(f"deadline_s is {deadline_s}: give a number of seconds above 0")
     if isinstance(request, str):
         request = AskRequest(request)
     if isinstance(request, AskRequest):
-        return request_to_json(replace(request, deadline_s=deadline_s or request.deadline_s))
+        deadline_s = request.deadline_s if deadline_s is None else deadline_s
+        return request_to_json(replace(request, deadline_s=deadline_s))
     return {**request, **({} if deadline_s is None else {"deadline_s": deadline_s})}
 
 
 def _place(ask_id: str) -> str:
-    return f"/v1/asks/{quote(ask_id, safe='')}"
+    return f"/v1/asks/{_segment('ask_id', ask_id)}"
+
+
+def _segment(what: str, name: str) -> str:
+    """A name as one part of a path; RequestError for what would lead elsewhere."""
+    if name in ("", ".", ".."):
+        raise RequestError(f"{what} is {name!r}, which names nothing")
+    return quote(name, safe="", errors="replace")
 
 
 def _new_key() -> str:

@@ -4,10 +4,12 @@ When and how often a request is sent is decided in ``http``.
 """
 
 import json
+import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import httpx2
 
@@ -17,6 +19,7 @@ CONNECT_S: Final = 10.0
 SILENCE_S: Final = 45.0
 """A stream that says nothing for so long, not even a ping, is dead."""
 
+_KEY: Final = re.compile(r"[\x21-\x7e]{1,255}")
 _MOST_HEAD: Final = 64 * 1024
 _WHOSE_REQUEST_IS_WRONG: Final = ("request", "auth", "confirmation")
 _BUSY: Final = frozenset({429, 502, 503, 504})
@@ -51,13 +54,19 @@ class Stream:
 
 
 class HttpLine:
-    """The connections to one daemon; no proxy variable is heeded, no redirect followed."""
+    """The connections to one daemon; no proxy variable is heeded, no redirect followed.
+
+    What cannot be sent, be it sent again or not, is a RequestError at once: an address that is none, a key
+    that no header can hold.
+    """
 
     def __init__(
         self, url: str, key: str | None, transport: httpx2.AsyncBaseTransport | None
     ) -> None:
+        if key is not None:
+            _check_key("key", key)
         self._client = httpx2.AsyncClient(
-            base_url=url,
+            base_url=_address(url),
             headers={} if key is None else {"authorization": f"Bearer {key}"},
             timeout=httpx2.Timeout(CONNECT_S, read=SILENCE_S, pool=None),
             limits=httpx2.Limits(max_connections=None, max_keepalive_connections=64),
@@ -74,11 +83,10 @@ class HttpLine:
         self, method: str, path: str, body: bytes | None = None, key: str | None = None
     ) -> dict[str, Any]:
         """Send a request; gives the JSON object of the answer. Raises CutError, and what it says."""
+        headers = _headers(body, key)
         try:
-            response = await self._client.request(
-                method, path, content=body, headers=_headers(body, key)
-            )
-        except httpx2.HTTPError as error:
+            response = await self._client.request(method, path, content=body, headers=headers)
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise _cut(error) from error
         if response.is_success:
             data = _object(response.content)
@@ -95,7 +103,7 @@ class HttpLine:
         try:
             request = self._client.build_request(method, path, content=body, headers=headers)
             response = await self._client.send(request, stream=True)
-        except httpx2.HTTPError as error:
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise _cut(error) from error
         try:
             if not response.is_success:
@@ -126,15 +134,14 @@ def error_of(status: int, body: bytes, wait_s: float | None = None) -> SessionRu
 def refusal_of(result: Mapping[str, Any]) -> SessionRuntimeError | None:
     """The error of an ask that was refused before it began; None if it did begin."""
     error = result.get("error")
-    if result["outcome"] != "failed" or not isinstance(error, Mapping):
+    if result.get("refused") is not True or not isinstance(error, Mapping):
         return None
-    family = str(error["code"]).partition(".")[0]
-    if family == "busy":
-        waits = error.get("retry_after_s")
-        return TransientError(str(error["message"]), code=str(error["code"]), retry_after_s=waits)
-    if family in _WHOSE_REQUEST_IS_WRONG:
-        return RequestError(str(error["message"]), code=str(error["code"]))
-    return None
+    message, code = str(error["message"]), str(error["code"])
+    if error.get("retryable") is True:
+        return TransientError(message, code=code, retry_after_s=error.get("retry_after_s"))
+    if code.partition(".")[0] in _WHOSE_REQUEST_IS_WRONG:
+        return RequestError(message, code=code)
+    return PermanentError(message, code=code)
 
 
 async def _refusal(response: httpx2.Response) -> Exception:
@@ -147,6 +154,8 @@ async def _refusal(response: httpx2.Response) -> Exception:
 
 def _headers(body: bytes | None, key: str | None) -> dict[str, str]:
     headers = {} if body is None else {"content-type": "application/json"}
+    if key is not None:
+        _check_key("idempotency_key", key)
     return headers if key is None else {**headers, "idempotency-key": key}
 
 
@@ -155,7 +164,31 @@ def _retry_after(response: httpx2.Response) -> float | None:
     return float(text) if text.isascii() and text.isdigit() else None
 
 
-def _cut(error: httpx2.HTTPError) -> CutError:
+def _check_key(name: str, key: str) -> None:
+    if not _KEY.fullmatch(key):
+        raise RequestError(
+            f"{name} has {len(key)} characters, or one that is not visible ASCII, such as a space or a line"
+            " end: give 1 to 255 visible ASCII characters"
+        )
+
+
+def _address(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        good = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        good = False
+    if not good:
+        raise RequestError(f"url is {url[:200]!r}: give one such as http://127.0.0.1:8040")
+    return url
+
+
+def _cut(error: httpx2.HTTPError | httpx2.InvalidURL) -> CutError | RequestError:
+    """What an error means: to send it again, or that it can never be sent."""
+    if isinstance(
+        error, httpx2.InvalidURL | httpx2.UnsupportedProtocol | httpx2.LocalProtocolError
+    ):
+        return RequestError(f"the request cannot be sent: {_words(error)}")
     unsent = isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout)
     return CutError(_words(error), sent=not unsent)
 

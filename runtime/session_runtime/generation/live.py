@@ -96,6 +96,11 @@ class Generations:
         self._current: _Live | None = None
         self._closing: set[asyncio.Task[None]] = set()
         self._published = asyncio.Event()
+        self._after: list[Callable[[], None]] = []
+
+    def after_publish(self, call: Callable[[], None]) -> None:
+        """Call this each time another generation came into force; it must not raise."""
+        self._after.append(call)
 
     @property
     def current(self) -> Generation:
@@ -118,6 +123,8 @@ class Generations:
             self._retire_if_idle(old)
         self._published.set()
         self._published = asyncio.Event()
+        for call in self._after:
+            call()
         return generation.number
 
     async def newer_than(self, number: int) -> Generation:

@@ -22,7 +22,7 @@ from session_runtime.wire.outgoing import (
     result_to_json,
     usage_to_json,
 )
-from session_runtime.wire.strict import parse_json, strict_json, to_bytes
+from session_runtime.wire.strict import parse_json, parse_request, strict_json, to_bytes
 from session_runtime.wire.text import printable, well_formed
 
 __all__ = [
@@ -39,6 +39,7 @@ __all__ = [
     "message_from_json",
     "message_to_json",
     "parse_json",
+    "parse_request",
     "printable",
     "request_from_json",
     "request_to_json",

@@ -71,7 +71,7 @@ def request_to_json(request: AskRequest) -> dict[str, Any]:
 
 
 def result_to_json(result: AskResult) -> dict[str, Any]:
-    """How an ask ended (INT-2); ``error``, ``pending`` and ``cut_off`` are there only if it has them."""
+    """How an ask ended (INT-2); what it does not have is left out."""
     data: dict[str, Any] = {
         "ask_id": result.ask_id,
         "outcome": result.outcome,
@@ -91,6 +91,8 @@ def result_to_json(result: AskResult) -> dict[str, Any]:
         data["cut_off"] = result.cut_off
     if result.called is not None:
         data["call"] = _called_to_json(result.called)
+    if result.refused:
+        data["refused"] = True
     return data
 
 

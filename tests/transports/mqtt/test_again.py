@@ -98,7 +98,8 @@ async def test_a_copy_that_comes_while_the_answer_is_on_its_way_gets_the_answer_
 
 @pytest.mark.requirement("NET-6b")
 async def test_a_copy_that_waits_for_a_run_that_is_refused_is_refused_as_well() -> None:
-    slow = Slow(AskResult("a1", "failed", error=ErrorInfo("busy.queue", "full", True, 1.0)))
+    full = ErrorInfo("busy.queue", "full", True, 1.0)
+    slow = Slow(AskResult("a1", "failed", error=full, refused=True))
     async with served(StubDoor(slow.ask)) as door:
         door.link.deliver(asking(properties=QUIET))
         door.link.deliver(asking(properties=AGAIN))

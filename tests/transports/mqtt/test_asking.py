@@ -144,8 +144,9 @@ async def test_a_wrong_request_is_told_why_and_never_comes_again(
 
 @pytest.mark.requirement("NET-6c")
 async def test_being_busy_is_answered_at_once_and_the_same_request_may_come_again() -> None:
+    full = ErrorInfo("busy.capacity", "full", True, 1.0)
     results = [
-        AskResult("a1", "failed", error=ErrorInfo("busy.capacity", "full", True, 1.0)),
+        AskResult("a1", "failed", error=full, refused=True),
         AskResult("a2", "answered", "now"),
     ]
 

@@ -1,17 +1,21 @@
 """Every answer that is not a stream: JSON, with one shape for errors and one table of statuses."""
 
 import math
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Final, TypeVar
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
 from session_runtime.errors import RequestError, SessionRuntimeError, TransientError
+from session_runtime.threads import aside
 from session_runtime.types import AskResult, ErrorInfo
 from session_runtime.wire import error_to_json, invoked_to_json, result_to_json, to_bytes
 
+T = TypeVar("T")
+
+_MUCH_CHARS: Final = 64 * 1024
 JSON_TYPE: Final = "application/json"
 HEADERS: Final = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 STOPPING: Final = ErrorInfo(
@@ -100,7 +104,7 @@ def refusal(error: RequestError) -> Response:
 
 def refused(result: AskResult) -> Response | None:
     """Answer an ask that was refused before it began (NET-5); None if it did begin."""
-    if result.outcome != "failed" or result.error is None:
+    if not result.refused or result.error is None:
         return None
     family = result.error.code.partition(".")[0]
     if family == "busy":
@@ -108,6 +112,11 @@ def refused(result: AskResult) -> Response | None:
     if family in ("request", "auth", "confirmation"):
         return error_answer(result.error, _STATUS.get(result.error.code, 400))
     return None
+
+
+async def written(chars: int, write: Callable[[], T]) -> T:
+    """What ``write`` gives, of so many characters; much is written aside, so that others go on."""
+    return write() if chars <= _MUCH_CHARS else await aside("write an answer", write)
 
 
 def ask_answer(result: AskResult) -> Response:

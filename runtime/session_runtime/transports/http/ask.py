@@ -13,12 +13,19 @@ from starlette.responses import Response
 from starlette.types import Receive
 
 from session_runtime.ask.emitter import discard
-from session_runtime.ask.kept_asks import KeptAsk
+from session_runtime.ask.kept_asks import KeptAsk, is_turned_away
+from session_runtime.ask.lengths import chars_of_result
 from session_runtime.callbacks.box import Expected
 from session_runtime.errors import RequestError
 from session_runtime.transports.follow import Follower
 from session_runtime.transports.http.accept import Form, choose_form
-from session_runtime.transports.http.answers import STOPPING, ask_answer, error_answer, json_answer
+from session_runtime.transports.http.answers import (
+    STOPPING,
+    ask_answer,
+    error_answer,
+    json_answer,
+    written,
+)
 from session_runtime.transports.http.attached import attached
 from session_runtime.transports.http.body import parsed, read_body
 from session_runtime.transports.http.door import HttpDoor, HttpLimits
@@ -73,10 +80,13 @@ class AskEndpoint:
         if asked.key is None and not asked.detach:
             return await self._attach(asked, receive)
         if asked.callback is not None:
-            self._door.callbacks.check(asked.callback, asked.request.principal.name)
-        kept = await self._door.kept.start(asked.request, key=asked.key, digest=asked.digest)
+            with self._door.callbacks.reserve(asked.callback, asked.request.principal.name):
+                kept = await self._start(asked)
+                self._expect(kept, asked.callback)
+                return self._accepted(kept)
+        kept = await self._start(asked)
         if asked.detach:
-            return self._accepted(kept, asked.callback)
+            return self._accepted(kept)
         if asked.form == "events":
             return self.follow(kept, refuses=True)
         return await self._wait(asked, kept.finished, receive)
@@ -95,18 +105,19 @@ class AskEndpoint:
             return EventStream(outbox, work, self._stop, self._limits.ping_s, AskForm())
         return await self._wait(asked, partial(self._door.ask, asked.request, discard), receive)
 
-    def _accepted(self, kept: KeptAsk, callback: str | None) -> Response:
-        """Say where a detached ask is found, or why there is no room for it."""
-        result = kept.result
-        if (
-            result is not None
-            and result.error is not None
-            and result.error.code.startswith("busy.")
-        ):
-            return ask_answer(result)
-        if callback is not None:
+    async def _start(self, asked: Asked) -> KeptAsk:
+        return await self._door.kept.start(asked.request, key=asked.key, digest=asked.digest)
+
+    def _expect(self, kept: KeptAsk, callback: str) -> None:
+        if kept.result is None or not is_turned_away(kept.result):
             owner = kept.principal, kept.user
             self._door.callbacks.expect(Expected(callback, kept.ask_id, *owner, kept.finished))
+
+    def _accepted(self, kept: KeptAsk) -> Response:
+        """Say where a detached ask is found, or why there is no room for it."""
+        result = kept.result
+        if result is not None and is_turned_away(result):
+            return ask_answer(result)
         state = "running" if result is None else "ended"
         location = {"location": f"/v1/asks/{kept.ask_id}"}
         return json_answer({"ask_id": kept.ask_id, "state": state}, 202, location)
@@ -115,7 +126,9 @@ class AskEndpoint:
         self, asked: Asked, work: Callable[[], Coroutine[Any, Any, AskResult]], receive: Receive
     ) -> Response:
         result = await self._attended(work, receive)
-        return error_answer(STOPPING, 503) if result is None else asked.answered(result)
+        if result is None:
+            return error_answer(STOPPING, 503)
+        return await written(chars_of_result(result), partial(asked.answered, result))
 
     async def attend(self, kept: KeptAsk, receive: Receive) -> bool:
         """Wait for the end of an ask as long as its client does; tells whether it came."""

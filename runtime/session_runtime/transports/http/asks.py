@@ -17,9 +17,9 @@ from session_runtime.ask.service import ALL, BY_OPERATOR
 from session_runtime.errors import RequestError
 from session_runtime.registry.revocations import checked_reason
 from session_runtime.transports.http.accept import choose_form
-from session_runtime.transports.http.answers import STOPPING, error_answer, json_answer
+from session_runtime.transports.http.answers import STOPPING, error_answer, json_answer, written
 from session_runtime.transports.http.ask import Asked, AskEndpoint, key_of
-from session_runtime.transports.http.body import read_body
+from session_runtime.transports.http.body import parsed, read_body
 from session_runtime.transports.http.door import HttpDoor, HttpLimits
 from session_runtime.transports.http.events import EventStream
 from session_runtime.transports.http.guard import Gate, require_admin
@@ -29,7 +29,6 @@ from session_runtime.types import AskResult, Principal, RunningAsk
 from session_runtime.wire import (
     confirm_from_json,
     detach_from_json,
-    parse_json,
     result_to_json,
     running_to_json,
 )
@@ -73,7 +72,7 @@ class _Asks:
         principal = self._gate.admit(request.scope)
         if request.method == "DELETE":
             return self._cancel(request, principal)
-        return self._show(request.path_params["id"], principal)
+        return await self._show(request.path_params["id"], principal)
 
     async def events(self, request: Request) -> EventStream:
         """``GET /v1/asks/{id}/events?after=``: what it reported since, then what it does.
@@ -92,8 +91,7 @@ class _Asks:
         form = choose_form(",".join(request.headers.getlist("accept")))
         key = key_of(request)
         body = await read_body(request, self._limits.max_body_bytes, self._limits.body_timeout_s)
-        data = parse_json(body)
-        said, detach = confirm_from_json(data), detach_from_json(data)
+        said, detach = await parsed(body, _decision)
         kept = self._own(request)
         if kept.is_about_to_ask((*said[1], *said[2])):
             if not await self._ask.attend(kept, request.receive):
@@ -113,13 +111,14 @@ class _Asks:
             raise _unknown(wanted)
         return kept
 
-    def _show(self, wanted: str, principal: Principal) -> Response:
+    async def _show(self, wanted: str, principal: Principal) -> Response:
         if running := self._running(wanted, principal):
             return json_answer(running_to_json(running))
         kept = self._door.kept.find(wanted)
         if kept is None or kept.result is None or not _is_for(principal, kept.principal):
             raise self._no_such_ask(wanted, principal)
-        return json_answer(_ended(kept, kept.result))
+        ended, result = kept, kept.result
+        return await written(ended.chars, lambda: json_answer(_ended(ended, result)))
 
     def _cancel(self, request: Request, principal: Principal) -> Response:
         """``DELETE ?reason=``: end one, or ``all``; tells how many were not ending yet."""
@@ -156,6 +155,10 @@ class _Asks:
         if gone is not None and _is_for(principal, gone.principal):
             return no_longer_kept(gone)
         return _unknown(wanted)
+
+
+def _decision(data: object) -> tuple[tuple[str, tuple[str, ...], tuple[str, ...]], bool]:
+    return confirm_from_json(data), detach_from_json(data)
 
 
 def _ended(kept: KeptAsk, result: AskResult) -> dict[str, object]:

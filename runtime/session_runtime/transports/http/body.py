@@ -12,7 +12,7 @@ from session_runtime.errors import RequestError
 from session_runtime.threads import aside
 from session_runtime.transports.http.answers import JSON_TYPE
 from session_runtime.transports.http.door import HttpLimits
-from session_runtime.wire import parse_json
+from session_runtime.wire import parse_request
 
 T = TypeVar("T")
 
@@ -31,8 +31,8 @@ async def read_body(request: Request, max_bytes: int, timeout_s: float) -> bytes
 async def parsed(body: bytes, read: Callable[[object], T]) -> T:
     """Read the JSON of a body; a large one in a thread, so that it does not hold up other asks."""
     if len(body) <= _LARGE_BYTES:
-        return read(parse_json(body))
-    return await aside("read a request", lambda: read(parse_json(body)))
+        return read(parse_request(body))
+    return await aside("read a request", lambda: read(parse_request(body)))
 
 
 async def read_text(request: Request, limits: HttpLimits, types: Sequence[str]) -> bytes:

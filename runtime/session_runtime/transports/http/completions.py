@@ -4,6 +4,7 @@ The daemon runs the tools; the profiles are the models.
 """
 
 import asyncio
+import hashlib
 import time
 from dataclasses import replace
 from functools import partial
@@ -13,8 +14,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive
 
+from session_runtime.ask.kept_asks import KeptAsk
+from session_runtime.ask.lengths import chars_of_result
 from session_runtime.errors import RequestError
-from session_runtime.transports.http.answers import STOPPING, error_answer, json_answer
+from session_runtime.transports.follow import Follower
+from session_runtime.transports.http.answers import STOPPING, error_answer, json_answer, written
+from session_runtime.transports.http.ask import key_of
 from session_runtime.transports.http.attached import attached
 from session_runtime.transports.http.body import parsed, read_body
 from session_runtime.transports.http.completions_errors import (
@@ -33,6 +38,7 @@ from session_runtime.transports.http.guard import Gate
 from session_runtime.transports.http.head import trace_of
 from session_runtime.transports.http.query import check_query
 from session_runtime.transports.outbox import Outbox
+from session_runtime.types import AskRequest, AskResult
 
 
 def completion_routes(
@@ -58,23 +64,34 @@ class _Completions:
 
     async def handle(self, request: Request) -> Response | EventStream:
         """``POST``: the whole answer, or a stream if the request says so; ``Accept`` is not looked at."""
+        key = key_of(request)
         body = await read_body(request, self._limits.max_body_bytes, self._limits.body_timeout_s)
         wanted = await parsed(body, completion_from_json)
         principal = self._gate.admit(request.scope)
         asked = replace(wanted.asked, principal=principal, trace=trace_of(request.scope))
         wanted = replace(wanted, asked=asked)
+        kept = None if key is None else await self._keep(asked, key, body)
         if not wanted.stream:
-            return await self._answer(wanted, request.receive)
+            return await self._answer(wanted, kept, request.receive)
         # with require_end a model's prose may be sent back to it: what it has to say are messages
         live = not self._door.live.snapshot.settings.ask.require_end
         form = CompletionForm(wanted, _now(), live=live)
+        if kept is not None:
+            source, ping_s = Follower(kept.log), self._limits.ping_s
+            return EventStream(source, kept.finished, self._stop, ping_s, form, kept.ask_id)
         outbox = Outbox()
         work = partial(self._door.ask, asked, outbox.emit)
         return EventStream(outbox, work, self._stop, self._limits.ping_s, form)
 
-    async def _answer(self, wanted: Wanted, receive: Receive) -> Response:
+    async def _keep(self, asked: AskRequest, key: str, body: bytes) -> KeptAsk:
+        """The ask of this key, which goes on without its client (NET-1b); started if there is none."""
+        digest = hashlib.sha256(b"completion\n" + body).digest()
+        return await self._door.kept.start(asked, key=key, digest=digest)
+
+    async def _answer(self, wanted: Wanted, kept: KeptAsk | None, receive: Receive) -> Response:
         created, heard = _now(), Heard(wanted.asked.model)
-        asking = asyncio.create_task(self._door.ask(wanted.asked, heard.emit), name="http ask")
+        work = self._door.ask(wanted.asked, heard.emit) if kept is None else _heard(kept, heard)
+        asking = asyncio.create_task(work, name="http ask")
         async with attached(asking, receive, self._stop):
             await asyncio.wait([asking])
         if asking.cancelled():
@@ -84,7 +101,8 @@ class _Completions:
         if refusal is not None:
             return refusal
         heading = Heading(result.ask_id, created, heard.model)
-        return json_answer(completion(heading, result, wanted))
+        chars = chars_of_result(result)
+        return await written(chars, lambda: json_answer(completion(heading, result, wanted)))
 
 
 class _Models:
@@ -113,6 +131,14 @@ class _Models:
 
     def _shown(self, name: str) -> dict[str, object]:
         return model_object(name, self._door.live.snapshot.settings.runtime.name)
+
+
+async def _heard(kept: KeptAsk, heard: Heard) -> AskResult:
+    """Hear all that a kept ask reports, and wait for its end."""
+    events = Follower(kept.log)
+    while (delivery := await events.take()) is not None:
+        heard.emit(delivery.event)
+    return await kept.finished()
 
 
 def _now() -> int:

@@ -2,12 +2,20 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any, Final, Literal, Protocol
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from session_runtime.transports.http.answers import HEADERS, STOPPING, error_answer, refused
+from session_runtime.ask.lengths import chars_of
+from session_runtime.transports.http.answers import (
+    HEADERS,
+    STOPPING,
+    error_answer,
+    refused,
+    written,
+)
 from session_runtime.transports.http.attached import attached
 from session_runtime.transports.outbox import Delivery
 from session_runtime.types import AskFinished, AskResult
@@ -95,7 +103,7 @@ class EventStream:
         while (item := await self._next(has_begun=has_begun)) is not None:
             if not has_begun and (answer := self._form.instead_of(item)):
                 return answer
-            if data := self._form.written(item):
+            if data := await written(_length(item), partial(self._form.written, item)):
                 if not has_begun:
                     await send(self._start)
                 has_begun = True
@@ -112,6 +120,10 @@ class EventStream:
                 return await self._source.take()
         except TimeoutError:
             return "ping"
+
+
+def _length(item: Item) -> int:
+    return 0 if item == "ping" else chars_of(item.event)
 
 
 class AskForm:

@@ -100,6 +100,10 @@ _SCHEMAS: Final[dict[str, Any]] = {
             "pending": {"type": "array", "items": ref("PendingCall")},
             "call": ref("Call"),
             "cut_off": {"enum": ["length", "content_filter"]},
+            "refused": {
+                "const": True,
+                "description": "It failed before anything of it began; else not there",
+            },
         },
     },
     "PendingCall": {

@@ -9,6 +9,7 @@ from session_runtime.transports.http.completions_request import (
     OF_EXTENSION,
     REFUSED,
 )
+from session_runtime.transports.http.openapi_asks import KEY
 from session_runtime.transports.http.openapi_parts import (
     ANY_OBJECT,
     JSON,
@@ -132,6 +133,7 @@ def completion_error(description: str) -> dict[str, Any]:
 
 _COMPLETE: Final = {
     "summary": "Ask in the form of OpenAI's chat completions; the daemon runs the tools",
+    "parameters": [KEY],
     "requestBody": {"required": True, "content": {JSON: {"schema": ref("CompletionRequest")}}},
     "responses": {
         "200": {

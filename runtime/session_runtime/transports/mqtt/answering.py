@@ -40,7 +40,6 @@ DELIVERY_S: Final = 120.0
 ALIVE_S: Final = 15.0
 """So often it is told that an ask goes on of which nothing else is published."""
 
-_REFUSALS: Final = ("busy", "request", "auth", "confirmation")
 _WINDOW_FULL: Final = ErrorInfo(
     "busy.window",
     "too many asks are remembered: ask again later",
@@ -281,9 +280,7 @@ class _Desk:
 
 def _refusal(result: AskResult) -> ErrorInfo | None:
     """Why an ask did not begin; None if it did."""
-    if result.outcome != "failed" or result.error is None:
-        return None
-    return result.error if result.error.code.partition(".")[0] in _REFUSALS else None
+    return result.error if result.refused else None
 
 
 def _too_large(why: str) -> ErrorInfo:

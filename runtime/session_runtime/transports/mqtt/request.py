@@ -22,7 +22,7 @@ from session_runtime.types import (
     AskStarted,
     Principal,
 )
-from session_runtime.wire import detach_from_json, parse_json, request_from_json
+from session_runtime.wire import detach_from_json, parse_request, request_from_json
 from session_runtime.wire.mqtt import (
     ATTEMPT,
     EVENTS,
@@ -179,7 +179,7 @@ async def read_request(message: Incoming, principal: Principal) -> AskRequest:
 
 
 def _parse(body: bytes) -> AskRequest:
-    data = parse_json(body)
+    data = parse_request(body)
     request = request_from_json(data)
     if detach_from_json(data):
         raise RequestError(
