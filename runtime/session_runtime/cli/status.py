@@ -141,6 +141,11 @@ def mqtt_line(mqtt: Mapping[str, Any] | None) -> Iterator[str]:
         up = f"connected for {max(0.0, time.time() - since):.0f} s"
     answered = mqtt["messages"]["answered"]
     yield f"mqtt: {up} as {mqtt['replica']}, {mqtt['in_hand']} in hand, {answered} answered"
+    if mqtt["taken_over"]:
+        yield (
+            f"warning: another client of the broker took the name {mqtt['replica']}"
+            f" {mqtt['taken_over']} times: give each daemon its own (mqtt.id)"
+        )
 
 
 def callback_lines(callbacks: Mapping[str, Any]) -> Iterator[str]:

@@ -25,9 +25,13 @@ class Backoff:
         """A connection is up."""
         self._since = self._clock()
 
-    def next_s(self) -> float:
-        """How long to wait now that there is no connection: half of the full time, and a part by chance."""
-        if self._since is not None and self._clock() - self._since >= STEADY_S:
+    def next_s(self, *, fought_over: bool = False) -> float:
+        """How long to wait now that there is no connection: half of the full time, and a part by chance.
+
+        One that is ``fought_over`` was no good one, however long it lasted: it will be taken again.
+        """
+        steady = self._since is not None and self._clock() - self._since >= STEADY_S
+        if steady and not fought_over:
             self._failures = 0
         self._since = None
         full: float = min(LONGEST_S, FIRST_S * 2**self._failures)

@@ -120,6 +120,7 @@ class MqttEndpoint:
         """Connect again and again; a fault of ours ends a connection, and never the other doors."""
         while True:
             fault: object = "the broker closed the connection"
+            taken_over = False
             try:
                 async with self._connect(self._terms()) as link:
                     self._clean = False
@@ -128,13 +129,15 @@ class MqttEndpoint:
                     _log.info("connected to the MQTT broker as %s", self._replica)
                     await self._carry(link)
             except LinkError as error:
-                fault, self._clean = error, error.unreadable
+                fault, self._clean, taken_over = error, error.unreadable, error.taken_over
             except Exception as error:  # noqa: BLE001 - without this door the others go on
                 _log.exception("the MQTT door failed; it connects again")
                 fault = type(error).__name__
             self._outlet.close()
             self._state.disconnected(str(fault))
-            wait_s = self._backoff.next_s()
+            if taken_over:
+                self._state.taken_over()
+            wait_s = self._backoff.next_s(fought_over=taken_over)
             _log.warning("no connection to the MQTT broker (%s); again in %.1f s", fault, wait_s)
             await asyncio.sleep(wait_s)
 
@@ -210,12 +213,20 @@ class MqttEndpoint:
             self._receive_maximum(),
             self._status(self._about("offline")),
             self._drop,
+            self._pass_over,
             self._clean,
         )
 
     def _drop(self) -> None:
         if self._state.count("dropped") == 1:
             _log.warning("more requests of QoS 0 come than can be read: further ones are counted")
+
+    def _pass_over(self) -> None:
+        if self._state.count("unreadable") == 1:
+            _log.warning(
+                "a message cannot be read by the MQTT library, and is passed over; further ones are"
+                " counted: see who may publish below this prefix"
+            )
 
     def _receive_maximum(self) -> int:
         return min(65_535, self._door.most_at_hand() + SPARE)

@@ -17,11 +17,13 @@ Outcome = Literal[
     "undelivered",
     "untold",
     "dropped",
+    "unreadable",
 ]
 """How a message ended.
 
 Without an answer are what the broker had kept, what has no good response topic, what no connection or no
-broker took the answer of, refusals of strangers beyond a bound, and what waited with too many of QoS 0.
+broker took the answer of, refusals of strangers beyond a bound, what waited with too many of QoS 0, and what
+the MQTT library cannot read.
 """
 
 OUTCOMES: Final = get_args(Outcome)
@@ -36,7 +38,13 @@ class MqttState:
         self._since: float | None = None
         self._fault: str | None = None
         self._replica: str | None = None
+        self._taken_over = 0
         self.in_hand = 0
+
+    @property
+    def starting(self) -> bool:
+        """Whether the door is open, and no connection was ever made: nobody can ask by it yet."""
+        return self._replica is not None and self._connections == 0
 
     def serves_as(self, replica: str) -> None:
         """The door is open, under this name."""
@@ -53,6 +61,10 @@ class MqttState:
         self._since = None
         self._fault = fault
 
+    def taken_over(self) -> None:
+        """A connection ended as another one took its name."""
+        self._taken_over += 1
+
     def count(self, outcome: Outcome) -> int:
         """Count a message; gives how many ended so by now."""
         self._ended[outcome] += 1
@@ -67,6 +79,7 @@ class MqttState:
             "connected_since": self._since,
             "fault": self._fault,
             "connections": self._connections,
+            "taken_over": self._taken_over,
             "in_hand": self.in_hand,
             "messages": {outcome: self._ended[outcome] for outcome in OUTCOMES},
         }
