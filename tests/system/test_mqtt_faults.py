@@ -194,13 +194,15 @@ async def test_what_the_library_cannot_read_is_passed_over_and_breaks_no_connect
         broker(tmp_path) as mosquitto,
         daemon(with_tool(tmp_path, mosquitto.port)) as running,
         MqttClient(Address(port=mosquitto.port)) as client,
-        asker(mosquitto.port) as one,
+        aiomqtt.Client("127.0.0.1", mosquitto.port, protocol=aiomqtt.ProtocolVersion.V5) as other,
     ):
-        await one.until(lambda: online(one))
+        async with asker(mosquitto.port) as one:
+            await one.until(lambda: online(one))
         poison = [("mark", "\ufeff")]  # good for MQTT 5, and a malformed packet for paho
         for topic in ("ask", "status/r2"):  # the daemon reads the one, the client the other
             for qos in (0, 1, 1):
-                await publish(one, b"1", qos, topic=topic, ResponseTopic=REPLY, UserProperty=poison)
+                more = {"ResponseTopic": REPLY, "UserProperty": poison}
+                await publish(Asker(other), b"1", qos, topic=topic, **more)
         answer = await client.ask({"text": "go"}, timeout_s=30)
         told = await counts(running)
     assert (answer.text, answer.attempt) == ("done", 1)

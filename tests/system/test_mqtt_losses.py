@@ -182,10 +182,10 @@ async def test_two_daemons_of_one_name_are_told_what_is_wrong(tmp_path: Path) ->
     async with broker(tmp_path) as mosquitto:
         config = [configuration(tmp_path / each, mosquitto.port) for each in ("a", "b")]
         async with daemon(config[0]) as first, daemon(config[1]):
-            await first.logged("took the name 'r1'")
+            await first.logged("does another daemon have the name r1")
             async with httpx2.AsyncClient() as client:
                 page = (await client.get(f"{first.url}/v1/status")).json()
-    assert page["mqtt"]["taken_over"] >= 1
+    assert page["mqtt"]["name_disputed"] is True
 
 
 @asynccontextmanager

@@ -141,10 +141,10 @@ def mqtt_line(mqtt: Mapping[str, Any] | None) -> Iterator[str]:
         up = f"connected for {max(0.0, time.time() - since):.0f} s"
     answered = mqtt["messages"]["answered"]
     yield f"mqtt: {up} as {mqtt['replica']}, {mqtt['in_hand']} in hand, {answered} answered"
-    if mqtt["taken_over"]:
+    if mqtt["name_disputed"]:
         yield (
-            f"warning: another client of the broker took the name {mqtt['replica']}"
-            f" {mqtt['taken_over']} times: give each daemon its own (mqtt.id)"
+            "warning: connections to the MQTT broker broke soon after they were made: another daemon may have"
+            f" the name {mqtt['replica']}: give each its own (mqtt.id)"
         )
 
 

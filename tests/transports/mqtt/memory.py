@@ -65,14 +65,13 @@ class MemoryLink:
         self.subscribed = terms.subscription is not None
         self.dead = False
         self.unreadable = False
-        self.taken_over = False
         self._broker = broker
         self._inbox: asyncio.Queue[Incoming | None] = asyncio.Queue()
 
     async def messages(self) -> AsyncIterator[Incoming]:
         while (message := await self._inbox.get()) is not None:
             yield message
-        raise LinkError("cut", unreadable=self.unreadable, taken_over=self.taken_over)
+        raise LinkError("cut", unreadable=self.unreadable)
 
     async def publish(self, message: Outgoing) -> None:
         if self.dead:

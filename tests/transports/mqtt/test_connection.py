@@ -195,22 +195,25 @@ def test_only_a_connection_that_lasted_makes_waits_short_again() -> None:
 def test_a_name_that_two_daemons_have_is_fought_over_ever_more_seldom() -> None:
     now = [0.0]
     backoff = Backoff(lambda: now[0], lambda: 1.0)
-    waits = []
-    for _ in range(3):
+    told = []
+    for lasted in (0.1, 0.1, 0.1, 20.0, 59.0, 60.0):
         backoff.connected()
-        now[0] += 60.0
-        waits.append(backoff.next_s(fought_over=True))
-    assert waits == [0.5, 1.0, 2.0]
+        now[0] += lasted
+        told.append((backoff.next_s(), backoff.disputed))
+    assert told == [
+        *((0.5, False), (1.0, False), (2.0, True), (4.0, True), (8.0, True)),
+        (0.5, False),
+    ]
 
 
 @pytest.mark.requirement("NET-6d")
-async def test_a_name_that_was_taken_over_is_counted_for_operators() -> None:
+async def test_a_name_that_another_daemon_may_have_is_told_to_operators() -> None:
     async with served(StubDoor()) as door:
-        door.link.taken_over = True
-        await door.reconnected()
+        for _ in range(3):
+            await door.reconnected()
         status = door.state.status()
     assert status is not None
-    assert (status["taken_over"], status["connections"]) == (1, 2)
+    assert (status["name_disputed"], status["connections"]) == (True, 4)
 
 
 async def test_messages_that_cannot_be_read_are_counted_and_told_once(

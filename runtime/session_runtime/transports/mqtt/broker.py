@@ -43,10 +43,6 @@ MOST_UNBOUND_BYTES: Final = 16 * 1024 * 1024
 """So much may wait to be read when one of QoS 0 comes; of others the broker sends no more than was agreed."""
 
 _FAULTS: Final = (aiomqtt.MqttError, OSError)
-_TAKEN_OVER: Final = (
-    "another client of the broker took the name {0!r}: give each daemon its own (mqtt.id), or leave it"
-    " unset"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +68,8 @@ class Broker:
                 finally:
                     acks.give_up()
         except (*_FAULTS, LinkError) as error:
-            why = _TAKEN_OVER.format(self.identifier) if acks.taken_over else _told(error)
-            raise LinkError(why, unreadable=acks.unreadable, taken_over=acks.taken_over) from error
+            why = "another client took its name" if acks.taken_over else _told(error)
+            raise LinkError(why, unreadable=acks.unreadable) from error
 
     async def _client(self, settings: MqttSettings, terms: Terms) -> aiomqtt.Client:
         try:

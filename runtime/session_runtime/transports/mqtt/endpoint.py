@@ -45,6 +45,10 @@ SPARE: Final = 64
 OVERRUN: Final = 8
 """Brokers send more than was agreed, at times several times as much."""
 
+_DISPUTED: Final = (
+    "; connections break soon after they were made: does another daemon have the name {0}? Give each its own"
+    " (mqtt.id), or leave it unset"
+)
 _log = logging.getLogger(__name__)
 
 
@@ -120,7 +124,6 @@ class MqttEndpoint:
         """Connect again and again; a fault of ours ends a connection, and never the other doors."""
         while True:
             fault: object = "the broker closed the connection"
-            taken_over = False
             try:
                 async with self._connect(self._terms()) as link:
                     self._clean = False
@@ -129,16 +132,15 @@ class MqttEndpoint:
                     _log.info("connected to the MQTT broker as %s", self._replica)
                     await self._carry(link)
             except LinkError as error:
-                fault, self._clean, taken_over = error, error.unreadable, error.taken_over
+                fault, self._clean = error, error.unreadable
             except Exception as error:  # noqa: BLE001 - without this door the others go on
                 _log.exception("the MQTT door failed; it connects again")
                 fault = type(error).__name__
             self._outlet.close()
-            self._state.disconnected(str(fault))
-            if taken_over:
-                self._state.taken_over()
-            wait_s = self._backoff.next_s(fought_over=taken_over)
-            _log.warning("no connection to the MQTT broker (%s); again in %.1f s", fault, wait_s)
+            wait_s = self._backoff.next_s()
+            told = f"{fault}{_DISPUTED.format(self._replica) if self._backoff.disputed else ''}"
+            self._state.disconnected(told, disputed=self._backoff.disputed)
+            _log.warning("no connection to the MQTT broker (%s); again in %.1f s", told, wait_s)
             await asyncio.sleep(wait_s)
 
     async def _carry(self, link: Link) -> None:

@@ -12,13 +12,11 @@ class LinkError(Exception):
     """The connection to the broker cannot be made, or broke; the text says why.
 
     ``unreadable``: over something that came by it, which would come again with the session.
-    ``taken_over``: by another one of the same name, which will be taken over in turn.
     """
 
-    def __init__(self, why: str, *, unreadable: bool = False, taken_over: bool = False) -> None:
+    def __init__(self, why: str, *, unreadable: bool = False) -> None:
         super().__init__(why)
         self.unreadable = unreadable
-        self.taken_over = taken_over
 
 
 class UndeliverableError(Exception):

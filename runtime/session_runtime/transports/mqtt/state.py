@@ -38,7 +38,7 @@ class MqttState:
         self._since: float | None = None
         self._fault: str | None = None
         self._replica: str | None = None
-        self._taken_over = 0
+        self._disputed = False
         self.in_hand = 0
 
     @property
@@ -56,14 +56,11 @@ class MqttState:
         self._since = time.time()
         self._fault = None
 
-    def disconnected(self, fault: str | None) -> None:
-        """It broke, or could not be made."""
+    def disconnected(self, fault: str | None, *, disputed: bool = False) -> None:
+        """It broke, or could not be made; ``disputed`` if another client may have the same name."""
         self._since = None
+        self._disputed = disputed
         self._fault = fault
-
-    def taken_over(self) -> None:
-        """A connection ended as another one took its name."""
-        self._taken_over += 1
 
     def count(self, outcome: Outcome) -> int:
         """Count a message; gives how many ended so by now."""
@@ -79,7 +76,7 @@ class MqttState:
             "connected_since": self._since,
             "fault": self._fault,
             "connections": self._connections,
-            "taken_over": self._taken_over,
+            "name_disputed": self._disputed,
             "in_hand": self.in_hand,
             "messages": {outcome: self._ended[outcome] for outcome in OUTCOMES},
         }
