@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, Literal, get_args
 
 from session_runtime.trace.metrics import Family, Sample, gauge
+from session_runtime.transports.mqtt.backoff import UNDISPUTED_S
 
 Outcome = Literal[
     "answered",
@@ -76,10 +77,14 @@ class MqttState:
             "connected_since": self._since,
             "fault": self._fault,
             "connections": self._connections,
-            "name_disputed": self._disputed,
+            "name_disputed": self._disputed and not self._lasts(),
             "in_hand": self.in_hand,
             "messages": {outcome: self._ended[outcome] for outcome in OUTCOMES},
         }
+
+    def _lasts(self) -> bool:
+        """Whether the connection has lasted longer than one would of which another client has the name."""
+        return self._since is not None and time.time() - self._since > UNDISPUTED_S
 
     def metrics(self) -> Iterator[Family]:
         """The numbers of this door, with the same names and labels at any time (REL-3)."""
