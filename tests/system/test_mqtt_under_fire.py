@@ -68,7 +68,7 @@ async def test_every_ask_gets_one_answer_whatever_is_killed(tmp_path: Path) -> N
         async with daemon(files[0]) as first, daemon(files[1]), daemon(files[2]):
             async with asker(mosquitto.port) as watching:
                 await watching.until(lambda: all(online(watching, name) for name in NAMES))
-            async with MqttClient(Broker(port=mosquitto.port), silence_s=20.0) as client:
+            async with MqttClient(Broker(port=mosquitto.port)) as client:
                 crowd = Crowd(client)
                 async with asyncio.TaskGroup() as group:
                     for number in range(ASKS):

@@ -105,7 +105,7 @@ class BrokerConnect:
             max_inflight_messages=1_000,
             properties=_connecting(self.most_bytes),
         )
-        acks = Acks(client, TIMEOUT_S, _passed_over)
+        acks = Acks(client, TIMEOUT_S, _Passing().over)
         try:
             async with client:
                 for topic in topics:
@@ -147,8 +147,16 @@ class BrokerLine:
             raise LineError(str(error)) from error
 
 
-def _passed_over() -> None:
-    _log.warning("a message of the MQTT broker cannot be read: it is passed over")
+@dataclass(slots=True)
+class _Passing:
+    """Tells of the first message of a connection that cannot be read; there may be many."""
+
+    told: bool = False
+
+    def over(self) -> None:
+        if not self.told:
+            _log.warning("a message of the MQTT broker cannot be read, and is passed over")
+        self.told = True
 
 
 def _connecting(most_bytes: int | None) -> Properties:

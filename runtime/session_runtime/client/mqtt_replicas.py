@@ -56,9 +56,11 @@ class Replicas:
         except (RequestError, TypeError, KeyError):
             return
         now = asyncio.get_running_loop().time()
-        if state != "offline":
+        if state in ("online", "draining"):
             was, self._known[replica] = self._known.get(replica), "there"
             self._tell(replica, "back" if was == "away" else "there", now)
+        elif state != "offline":
+            return
         elif said_goodbye or _age_s(message) >= self._gone_s:
             self._known[replica] = "gone"
             self._tell(replica, "gone", now)
