@@ -91,4 +91,4 @@ async def test_labels_are_few_and_none_comes_from_a_caller(tmp_path: Path) -> No
         "outcome",
         "code",
     }
-    assert len(labels) == 1 + 6 + 2 * 8 * 4 + 3 + 4 + 9 + 3
+    assert len(labels) == 1 + 6 + 2 * 8 * 4 + 3 + 4 + 10 + 3
