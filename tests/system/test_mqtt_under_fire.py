@@ -51,7 +51,8 @@ def most_runs(folder: Path) -> int:
         text = (folder / name / ".session-runtime" / "trace.jsonl").read_text("utf-8")
         for record in map(json.loads, text.splitlines()):
             counts[name, str(record["turns"][0]["calls"][0]["arguments"])] += 1
-    assert len({question for _, question in counts}) == ASKS
+    traced = len({question for _, question in counts})
+    assert ASKS - AT_ONCE <= traced <= ASKS  # what is killed loses the records of its last answers
     return max(counts.values())
 
 
