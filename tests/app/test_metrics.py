@@ -97,4 +97,4 @@ async def test_labels_are_few_and_none_comes_from_a_caller(tmp_path: Path) -> No
         "result",
     }
     of_asks = 6 + 2 * 17 + 2 * 2 + 4 + 4 + 2 + 2 * 12 + 2 * 10 + 2 * 11 + 2
-    assert len(labels) == 1 + 6 + 2 * 8 * 4 + 3 + 4 + 9 + 3 + of_asks
+    assert len(labels) == 1 + 6 + 2 * 8 * 4 + 3 + 4 + 10 + 3 + of_asks

@@ -67,6 +67,10 @@ def test_the_mqtt_door_is_told_of_if_there_is_one() -> None:
     [connected] = mqtt_line(state.status())
     assert without == "mqtt: not connected (refused) as r1, 0 in hand, 0 answered"
     assert re.fullmatch(r"mqtt: connected for \d+ s as r1, 0 in hand, 1 answered", connected)
+    state.disconnected("broken", disputed=True)
+    state.connected()
+    _, warning = mqtt_line(state.status())
+    assert warning.endswith("another daemon may have the name r1: give each its own (mqtt.id)")
 
 
 @pytest.mark.requirement("INT-4")

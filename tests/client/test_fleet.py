@@ -81,6 +81,13 @@ def test_a_fleet_in_which_nobody_serves_is_told_first() -> None:
     assert (first.kind, second) == ("empty", Finding("unknown", "b: gone", ("b",)))
 
 
+@pytest.mark.requirement("NET-7c")
+def test_statuses_that_were_not_looked_at_are_a_reason_to_warn() -> None:
+    [found] = findings([replica("a")], left_out=7)
+    assert found.kind == "left_out"
+    assert found.text.startswith("7 more statuses were not looked at: no more than 1000 are")
+
+
 def test_of_a_replica_that_two_tell_of_the_later_one_that_knows_it_counts() -> None:
     told = replica("b")
     fresh = replica("b", asks=3)

@@ -50,18 +50,33 @@ async def test_all_that_is_kept_is_read_and_nothing_is_published() -> None:
     broker = Broker([told("r1"), told("r2", "draining"), gone, told("r2", "offline")])
     found = await presences(broker, "rt", quiet_s=0.01, wall=lambda: 3.0)
     alike = {"told_by": "mqtt", "since": 1.0, "at": 2.0, "age_s": 10.0}
-    assert found == (
+    assert found.left_out == 0
+    assert found.presences == (
         Presence("r1", state="ready", **alike),  # type: ignore[arg-type]
         Presence("r2", state="offline", **alike),  # type: ignore[arg-type]
     )
     assert broker.topics == ["rt/status/+"]
 
 
-async def test_no_more_replicas_are_kept_than_are_bearable(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.requirement("NET-7c")
+async def test_of_more_replicas_than_are_bearable_those_that_are_offline_give_way_and_all_are_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(fleet_mqtt, "MOST", 2)
-    kept = [told("r1"), told("r2"), told("r3"), told("r1", "offline")]
+    broken = Received("rt/status/r5", b"not json", retained=True)
+    kept = [
+        told("r1", "offline"),
+        told("r2"),
+        told("r3", "offline"),
+        told("r4"),
+        broken,
+        told("r2"),
+    ]
     found = await presences(Broker(kept), "rt", quiet_s=0.01)
-    assert [(each.replica, each.state) for each in found] == [("r1", "offline"), ("r2", "ready")]
+    assert [(each.replica, each.state) for each in found.presences] == [
+        *(("r2", "ready"), ("r4", "ready")),
+    ]
+    assert found.left_out == 3
 
 
 async def test_a_broker_that_goes_away_is_told_with_the_way_out() -> None:

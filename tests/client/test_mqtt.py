@@ -1,103 +1,19 @@
-"""The MQTT client of backends: what it sends again, when it waits, what it raises (NET-6)."""
+"""The MQTT client of backends: what it publishes, when it waits, what it raises (NET-6)."""
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
 from session_runtime.client.mqtt import MqttAnswer, MqttClient, Signer
 from session_runtime.client.mqtt_acks import NotTakenError
-from session_runtime.client.mqtt_line import LineError, Received, Sent
+from session_runtime.client.mqtt_line import Broker as Address
+from session_runtime.client.mqtt_line import LineError
 from session_runtime.errors import PermanentError, RequestError, TransientError
 from session_runtime.wire.mqtt import Envelope, sign
-
-RESULT = {"outcome": "answered", "text": "12"}
-ASK = "session-runtime/ask"
-BUSY = {"code": "busy.capacity", "message": "full", "retryable": True, "retry_after_s": 0.0}
-
-
-@dataclass
-class Broker:
-    """Keeps what was sent; the test says what comes back."""
-
-    sent: list[Sent] = field(default_factory=list)
-    changed: asyncio.Event = field(default_factory=asyncio.Event)
-    inbox: asyncio.Queue[Received | None] = field(default_factory=asyncio.Queue)
-    topics: Sequence[str] = ()
-    refusal: NotTakenError | None = None
-    refuses: str = ASK
-    connections: int = 0
-    idle: asyncio.Event = field(default_factory=asyncio.Event)
-
-    @asynccontextmanager
-    async def __call__(self, topics: Sequence[str]) -> AsyncIterator["Broker"]:
-        self.topics = topics
-        self.connections += 1
-        yield self
-
-    async def messages(self) -> AsyncIterator[Received]:
-        while (message := await self._next()) is not None:
-            yield message
-        raise LineError("cut")
-
-    async def _next(self) -> Received | None:
-        if self.inbox.empty():
-            self.idle.set()
-        for _ in range(5):  # as from a socket
-            await asyncio.sleep(0)
-        return await self.inbox.get()
-
-    async def publish(self, message: Sent) -> None:
-        self.sent.append(message)
-        self.changed.set()
-        if self.refusal is not None and message.topic == self.refuses:
-            raise self.refusal
-
-    async def got(self, number: int) -> Sent:
-        """Wait for the request of that number, from 1 on."""
-        async with asyncio.timeout(30):
-            while len(self.sent) < number:
-                self.changed.clear()
-                await self.changed.wait()
-        return self.sent[number - 1]
-
-    async def read(self) -> None:
-        """Wait until what was said is read, and done what follows."""
-        async with asyncio.timeout(30):
-            while not self.inbox.empty():
-                self.idle.clear()
-                await self.idle.wait()
-        for _ in range(20):
-            await asyncio.sleep(0)
-
-    def say(self, to: Sent, kind: str, data: object, **about: str) -> None:
-        properties = {"type": kind, "replica": "r1", **about}
-        body = json.dumps(data).encode()
-        self.inbox.put_nowait(Received(to.reply, body, to.correlation, properties=properties))
-
-    def tell(self, replica: str, state: str, *, retained: bool = False) -> None:
-        body = json.dumps({"replica": replica, "state": state}).encode()
-        topic = f"session-runtime/status/{replica}"
-        self.inbox.put_nowait(Received(topic, body, retained=retained))
-
-
-@asynccontextmanager
-async def asking(
-    broker: Broker, timeout_s: float = 30.0, **options: Any
-) -> AsyncIterator[asyncio.Task[MqttAnswer]]:
-    """A client with one ask under way."""
-    events = options.pop("on_event", None)
-    async with MqttClient(connect=broker, name="bot", **options) as client:
-        task = asyncio.create_task(
-            client.ask({"text": "3 * 4"}, timeout_s=timeout_s, on_event=events)
-        )
-        yield task
-        task.cancel()
-        await asyncio.wait([task])
+from tests.client.mqtt_memory import ASK, BUSY, RESULT, Broker, asking
 
 
 async def test_an_ask_is_published_with_where_and_by_when_it_is_to_be_answered() -> None:
@@ -130,131 +46,67 @@ async def test_events_are_handed_on_before_the_answer() -> None:
     assert (events, sent.properties) == ([{"type": "ask.started"}], {"events": "all"})
 
 
-@pytest.mark.requirement("NET-6b")
-@pytest.mark.parametrize("why", ["lost connection", "replica gone", "replica was gone", "silence"])
-async def test_what_may_be_lost_is_sent_again_under_the_same_name(why: str) -> None:
-    broker = Broker()
-    async with asking(broker, silence_s=0.0 if why == "silence" else 60.0) as task:
-        sent = await broker.got(1)
-        if why == "lost connection":
-            broker.inbox.put_nowait(None)
-        if why == "replica gone":
-            broker.say(sent, "ask.started", {})
-            broker.tell("r1", "offline")
-        if why == "replica was gone":
-            broker.say(sent, "ask.started", {})
-            broker.inbox.put_nowait(None)
-            broker.tell("r1", "offline", retained=True)
-        again = await broker.got(2)
-        broker.say(again, "result", RESULT, attempt="2")
-        answer = await task
-    assert (again.correlation, again.body, again.reply) == (
-        sent.correlation,
-        sent.body,
-        sent.reply,
-    )
-    assert (again.topic, again.properties) == (ASK, {"events": "started", "attempt": "2"})
-    assert answer.may_have_run_twice
+async def test_what_nobody_took_in_time_has_not_run() -> None:
+    async with asking(Broker(nobody_at=[ASK]), timeout_s=0.05) as task:
+        with pytest.raises(TransientError, match=f"no replica takes requests at {ASK}") as caught:
+            await task
+    assert (caught.value.code, caught.value.may_have_run) == ("mqtt.unreachable", False)
 
 
-@pytest.mark.requirement("NET-6b")
-async def test_what_a_replica_has_begun_is_sent_again_to_that_one_alone() -> None:
+async def test_without_a_connection_the_reason_is_told_and_nothing_has_run() -> None:
+    class Refuses(Broker):
+        @asynccontextmanager
+        async def __call__(self, topics: Sequence[str]) -> AsyncIterator[Broker]:
+            raise LineError("Not authorized")
+            yield self
+
+    async with asking(Refuses(), timeout_s=0.05) as task:
+        with pytest.raises(TransientError, match=r"0\.05 s: Not authorized") as caught:
+            await task
+    assert (caught.value.code, caught.value.may_have_run) == ("mqtt.unreachable", False)
+
+
+async def test_asks_under_way_end_with_the_client() -> None:
     broker = Broker()
-    async with asking(broker, silence_s=0.01) as task:
-        broker.tell("r1", "online", retained=True)
-        sent = await broker.got(1)
-        broker.say(sent, "ask.started", {})
-        while (again := await broker.got(len(broker.sent) + 1)).topic == ASK:
-            pass  # sent again before it was begun
-        broker.say(again, "result", RESULT)
+    async with MqttClient(connect=broker) as client:
+        task = asyncio.create_task(client.ask({"text": "1"}))
+        await broker.got(1)
+    with pytest.raises(TransientError, match="before the client was closed") as caught:
         await task
-    assert again.topic == f"{ASK}/r1"
+    assert (caught.value.code, caught.value.may_have_run) == ("mqtt.no_answer", True)
+    with pytest.raises(RuntimeError, match="was closed"):
+        await client.ask({"text": "1"})
 
 
-@pytest.mark.requirement("NET-6b")
-async def test_after_a_lost_connection_it_waits_for_the_replica_that_has_begun() -> None:
+async def test_what_times_out_in_on_event_is_not_taken_for_the_time_of_the_ask() -> None:
+    def fails(event: Mapping[str, Any]) -> None:
+        raise TimeoutError(event["type"])
+
     broker = Broker()
-    async with asking(broker) as task:
-        broker.tell("r1", "online", retained=True)
-        sent = await broker.got(1)
-        broker.say(sent, "alive", {})
-        broker.inbox.put_nowait(None)
-        broker.tell("r2", "online", retained=True)
+    async with asking(broker, on_event=fails) as task:
+        broker.say(await broker.got(1), "ask.started", {"type": "ask.started"})
+        with pytest.raises(TimeoutError, match=r"ask\.started"):
+            await task
+
+
+@pytest.mark.parametrize(
+    ("name", "user", "level"),
+    [("bot", "u", "bot"), ("a/b", None, "a/b"), (None, "u", "u"), (None, "u/+", "client")],
+)
+async def test_answers_come_below_the_name_of_the_client_or_of_its_user(
+    name: str | None, user: str | None, level: str
+) -> None:
+    broker = Broker()
+    address = Address(username=user)
+    async with MqttClient(address, connect=broker, name=name):
         await broker.read()
-        assert (broker.connections, len(broker.sent)) == (2, 1)
-        broker.tell("r1", "online")
-        again = await broker.got(2)
-        broker.say(again, "result", RESULT, kept="yes", attempt="2")
-        answer = await task
-    assert (again.topic, again.properties["attempt"]) == (f"{ASK}/r1", "2")
-    assert not answer.may_have_run_twice
+    assert broker.topics[0].startswith(f"session-runtime/reply/{level}/")
 
 
-@pytest.mark.requirement("NET-6b")
-async def test_a_silence_while_there_is_no_connection_says_nothing_of_the_replica() -> None:
-    broker = Broker()
-    async with asking(broker, silence_s=0.05):
-        broker.tell("r1", "online", retained=True)
-        broker.say(await broker.got(1), "alive", {})
-        broker.inbox.put_nowait(None)  # the next connection is made after a longer time than that
-        broker.tell("r1", "online", retained=True)
-        while broker.connections < 2:
-            await broker.got(len(broker.sent) + 1)
-        await broker.got(len(broker.sent) + 1)
-    assert {each.topic for each in broker.sent[1:]} == {f"{ASK}/r1"}
-
-
-@pytest.mark.requirement("NET-6b")
-async def test_what_its_replica_refuses_after_all_goes_to_any_replica() -> None:
-    broker = Broker()
-    async with asking(broker) as task:
-        broker.tell("r1", "online", retained=True)
-        sent = await broker.got(1)
-        broker.say(sent, "alive", {})
-        broker.say(sent, "error", {"error": BUSY})
-        again = await broker.got(2)
-        broker.say(again, "result", RESULT, attempt="2")
-        await task
-    assert again.topic == ASK
-
-
-async def test_a_broker_that_lets_nobody_write_to_one_replica_costs_no_answer() -> None:
-    broker = Broker(refusal=NotTakenError("no"), refuses=f"{ASK}/r1")
-    async with asking(broker) as task:
-        sent = await broker.got(1)
-        broker.say(sent, "alive", {})
-        broker.inbox.put_nowait(None)
-        broker.tell("r1", "online", retained=True)
-        await broker.got(2)
-        broker.say(sent, "result", RESULT)
-        assert (await task).text == "12"
-
-
-@pytest.mark.requirement("NET-6b")
-async def test_a_replica_that_is_not_known_of_any_more_is_gone_after_a_whole_silence() -> None:
-    broker = Broker()
-    async with asking(broker, silence_s=0.01) as task:
-        sent = await broker.got(1)
-        broker.say(sent, "ask.started", {})
-        broker.inbox.put_nowait(None)
-        again = await broker.got(2)
-        broker.say(again, "result", RESULT, attempt="2")
-        assert (await task).may_have_run_twice
-    assert again.topic == ASK
-
-
-@pytest.mark.requirement("NET-6b")
-async def test_a_refusal_of_what_was_sent_before_is_no_answer_to_what_was_sent_after() -> None:
-    broker = Broker()
-    refusal = {"code": "auth.signature_expired", "message": "no", "retryable": False}
-    async with asking(broker) as task:
-        sent = await broker.got(1)
-        broker.inbox.put_nowait(None)
-        await broker.got(2)
-        broker.say(sent, "error", {"error": refusal})
-        await broker.read()
-        broker.say(sent, "result", RESULT)
-        assert (await task).text == "12"
+@pytest.mark.parametrize("name", ["+", "#", "", "a//b", "a b", "\n", "x" * 200, "/".join("a" * 9)])
+def test_a_name_that_can_be_no_part_of_a_topic_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match="cannot be part of a topic"):
+        MqttClient(name=name)
 
 
 @pytest.mark.requirement("NET-6e")
@@ -321,23 +173,6 @@ async def test_what_the_broker_does_not_take_is_raised_and_not_sent_again(
     assert (vars(caught.value)["code"], len(broker.sent)) == (code, 1)
 
 
-async def test_an_answer_that_was_kept_did_not_run_twice() -> None:
-    assert not MqttAnswer(RESULT, "r1", 2, kept=True).may_have_run_twice
-
-
-async def test_another_replica_that_goes_is_no_reason_to_send_again() -> None:
-    broker = Broker()
-    async with asking(broker) as task:
-        sent = await broker.got(1)
-        broker.say(sent, "ask.started", {})
-        broker.tell("r2", "offline")
-        broker.tell("r1", "draining")
-        broker.inbox.put_nowait(Received("session-runtime/status/r1", b"not json"))
-        broker.say(sent, "result", RESULT)
-        await task
-    assert len(broker.sent) == 1
-
-
 async def test_what_is_busy_is_asked_again() -> None:
     broker = Broker()
     async with asking(broker) as task:
@@ -365,7 +200,7 @@ async def test_other_errors_are_raised_with_their_code(code: str, kind: type[Exc
 
 
 async def test_no_answer_in_time_says_that_the_request_may_have_run() -> None:
-    async with asking(Broker(), timeout_s=0.0) as task:
+    async with asking(Broker(), timeout_s=0.05) as task:
         with pytest.raises(TransientError, match="may have run") as caught:
             await task
     assert (caught.value.code, caught.value.may_have_run) == ("mqtt.no_answer", True)

@@ -128,7 +128,7 @@ OTHER_DEFAULTS = {
     "mqtt.group": "replicas",
     "mqtt.id": None,
     "mqtt.keepalive_s": 30,
-    "mqtt.session_expiry_s": 10,
+    "mqtt.session_expiry_s": 0,
     "mqtt.max_message_bytes": 1_000_000,
     "mqtt.window_s": 600.0,
     "mqtt.window_asks": 65536,

@@ -86,6 +86,12 @@ def test_a_stop_may_take_as_long_as_asks_may_run(daemon: Any, config: Path, tmp_
     assert grace_s > drain_s + 2 * GRACE_S + LAST_GRACE_S
 
 
+@pytest.mark.parametrize("name", ["daemon", "broker"])
+def test_what_a_container_logs_does_not_fill_the_disk(name: str) -> None:
+    logging = compose()["services"][name]["logging"]
+    assert logging == {"driver": "local", "options": {"max-size": "10m", "max-file": "5"}}
+
+
 def test_every_replica_gets_a_port(daemon: Any) -> None:
     [ports] = daemon["ports"]
     _, ours, inside = ports.split(":")

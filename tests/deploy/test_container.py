@@ -1,5 +1,7 @@
 """The image: what is built into it, as whom it runs, and that signals reach the daemon."""
 
+import asyncio
+import json
 import shutil
 import subprocess
 import sys
@@ -9,7 +11,7 @@ import pytest
 
 from session_runtime.cli import main, serve
 from session_runtime.config.http import HttpSettings
-from tests.deploy.files import ROOT, UID, environment, instructions, last
+from tests.deploy.files import ROOT, UID, compose, environment, instructions, last
 
 OF_US = ("SESSION_RUNTIME_CONFIG", "SESSION_RUNTIME__RUNTIME__STATE_DIR")
 
@@ -55,6 +57,37 @@ def test_it_is_healthy_when_the_daemon_says_that_it_lives() -> None:
     command = last("HEALTHCHECK").text.partition("CMD ")[2]
     assert f"http://127.0.0.1:{HttpSettings().port}/healthz" in command
     assert last("EXPOSE").text == str(HttpSettings().port)
+
+
+@pytest.mark.parametrize("where", ["image", "compose"])
+def test_a_proxy_of_the_environment_is_not_asked_how_the_daemon_is(
+    where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if where == "image":
+        command = json.loads(last("HEALTHCHECK").text.partition("CMD ")[2])
+    else:
+        command = compose()["services"]["daemon"]["healthcheck"]["test"][1:]
+    code = command[-1]
+
+    async def asked() -> bytes:
+        seen = asyncio.get_running_loop().create_future()
+
+        async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            seen.set_result(await reader.readline())
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+            await writer.drain()
+            writer.close()
+
+        async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+            port = server.sockets[0].getsockname()[1]
+            monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+            program = code.replace(":8040/", f":{port}/")
+            probe = await asyncio.create_subprocess_exec(sys.executable, "-c", program)
+            assert await probe.wait() == 0
+        line: bytes = await seen
+        return line
+
+    assert asyncio.run(asked()).startswith(b"GET /")
 
 
 def test_what_is_copied_is_enough_to_build_the_wheel(tmp_path: Path) -> None:

@@ -29,11 +29,12 @@ def env_of(container: Any) -> dict[str, str]:
     return {each["name"]: each["value"] for each in container["env"]}
 
 
-def test_everything_that_is_there_is_applied() -> None:
+def test_everything_that_is_there_is_applied_but_for_what_would_be_set_back_by_each_apply() -> None:
     said = manifest("kustomization")
-    assert {f"{name}.yaml" for name in ("kustomization",)} | set(said["resources"]) == {
-        path.name for path in KUBERNETES.glob("*.yaml")
-    }
+    others = {"kustomization.yaml", "autoscaler.yaml"}
+    assert others | set(said["resources"]) == {path.name for path in KUBERNETES.glob("*.yaml")}
+    assert not others & set(said["resources"])
+    assert "replicas" in manifest("deployment")["spec"]
     [generated] = said["configMapGenerator"]
     assert generated["files"] == [CONFIG.name]
 
@@ -99,7 +100,7 @@ def test_the_pod_is_as_restricted_as_its_namespace_wants(pod: Any, container: An
 
 @pytest.mark.parametrize(
     ("probe", "path"),
-    [("startupProbe", "/readyz"), ("readinessProbe", "/readyz"), ("livenessProbe", "/healthz")],
+    [("startupProbe", "/healthz"), ("readinessProbe", "/readyz"), ("livenessProbe", "/healthz")],
 )
 def test_probes_ask_what_the_daemon_answers(container: Any, probe: str, path: str) -> None:
     names = [each["name"] for each in container["ports"]]
@@ -111,10 +112,27 @@ def test_a_stop_may_take_as_long_as_asks_may_run(pod: Any, container: Any, tmp_p
     drain_s = loaded(CONFIG, tmp_path, env_of(container)).settings.runtime.drain_timeout_s
     program, before_s = container["lifecycle"]["preStop"]["exec"]["command"]
     assert program == "sleep"
-    ready = container["readinessProbe"]
-    assert int(before_s) > ready["periodSeconds"] * ready["failureThreshold"]
     needed_s = int(before_s) + drain_s + 2 * GRACE_S + LAST_GRACE_S
     assert pod["terminationGracePeriodSeconds"] > needed_s
+
+
+def test_one_slow_answer_takes_no_pod_out_of_the_service(container: Any) -> None:
+    ready = container["readinessProbe"]
+    assert (ready["timeoutSeconds"], ready["failureThreshold"]) == (3, 3)
+
+
+def test_only_backends_reach_the_daemon_and_it_never_reaches_what_tells_secrets() -> None:
+    policy = manifest("network")["spec"]
+    [ingress], [egress] = policy["ingress"], policy["egress"]
+    container = manifest("deployment")["spec"]["template"]["spec"]["containers"][0]
+    assert ingress["ports"] == [{"port": container["ports"][0]["name"]}]
+    assert {"podSelector": {}} in ingress["from"]
+    assert all(each for each in ingress["from"])
+    assert policy["policyTypes"] == ["Ingress", "Egress"]
+    blocks = {
+        each["ipBlock"]["cidr"]: each["ipBlock"] for each in egress["to"] if "ipBlock" in each
+    }
+    assert blocks["0.0.0.0/0"]["except"] == ["169.254.169.254/32"]
 
 
 def test_all_manifests_mean_the_same_pods() -> None:
@@ -124,6 +142,7 @@ def test_all_manifests_mean_the_same_pods() -> None:
         deployment["spec"]["selector"]["matchLabels"],
         manifest("service")["spec"]["selector"],
         manifest("disruption")["spec"]["selector"]["matchLabels"],
+        manifest("network")["spec"]["podSelector"]["matchLabels"],
     ):
         assert selector.items() <= labels.items()
     target = manifest("autoscaler")["spec"]["scaleTargetRef"]

@@ -44,6 +44,16 @@ def test_the_command_is_one_that_exists() -> None:
         assert context.params["config"] == "/etc/session-runtime/config.toml"
 
 
+def test_it_is_installed_with_all_that_its_configuration_may_want_and_has_a_bound_on_memory() -> (
+    None
+):
+    page = (UNIT.parents[1] / "deploy.md").read_text("utf-8")
+    install = "pip install 'session-runtime[mcp,mqtt,web]'"
+    assert install in UNIT.read_text("utf-8")
+    assert install in page
+    assert settings()["MemoryMax"] == ["2G"]
+
+
 def test_what_a_restart_cannot_mend_is_not_restarted() -> None:
     codes = {int(code) for code in settings()["RestartPreventExitStatus"][0].split()}
     assert codes == {exits.USAGE, exits.CONFIG}

@@ -224,9 +224,9 @@ DOORS: tuple[Requirement, ...] = (
     met(
         "NET-6b",
         "A replica runs the same request of the same publisher once within its window: a duplicate "
-        "joins the running ask or gets the kept answer, which says so, as an answer to a repeated "
-        "request does. Other requests under the same correlation data are refused. What a replica has "
-        "begun is sent again to that one alone, while it is there.",
+        "joins the running ask or gets the kept answer, which says so. An answer says if its run may "
+        "not have been the first. Other requests under the same correlation data are refused. What a "
+        "replica has begun is sent again to that one alone, while it is there.",
     ),
     met(
         "NET-6c",

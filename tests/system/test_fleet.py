@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from session_runtime.client.fleet import MOST
 from session_runtime.registry.keyring import hash_of
 from tests.support import write_handler
 from tests.system.mosquitto import Asker, asker, broker, needs_broker
@@ -111,6 +112,29 @@ async def test_three_replicas_are_alike_until_one_differs_rejects_stops_or_dies(
                 1,
                 "r2 is offline, and did not say goodbye",
             )
+
+
+@pytest.mark.soak
+@needs_broker
+@pytest.mark.requirement("NET-7c")
+async def test_statuses_that_are_too_large_or_too_many_are_told_of(tmp_path: Path) -> None:
+    config = tmp_path / "config.toml"
+    async with broker(tmp_path) as mosquitto, asker(mosquitto.port) as one:
+        config.write_text(f"[mqtt]\nenabled = true\nport = {mosquitto.port}\n", "utf-8")
+        await one.client.publish("session-runtime/status/large", b"x" * 200_000, 1, True)
+        code, page = await fleet(config)
+        assert (code, kinds(page)) == (1, ["empty", "unknown"])
+        assert page["warnings"][1]["text"] == "large: its status has more than 16384 bytes"
+        for number in range(MOST + 9):
+            told = {"replica": f"r{number}", "state": "offline", "since": 1.0}
+            await one.client.publish(f"session-runtime/status/r{number}", json.dumps(told), 1, True)
+        code, page = await fleet(config, "--stopped-ok")
+    assert (code, kinds(page), states(page)["large"]) == (
+        1,
+        ["empty", "left_out", "unknown"],
+        "unknown",
+    )
+    assert page["warnings"][1]["text"].startswith("10 more statuses were not looked at")
 
 
 def said(one: Asker, state: str) -> set[str]:

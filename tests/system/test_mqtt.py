@@ -99,7 +99,9 @@ async def test_a_retained_request_is_never_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("NET-6c")
-async def test_what_a_killed_replica_had_at_hand_is_sent_to_it_again(tmp_path: Path) -> None:
+async def test_what_a_killed_replica_had_at_hand_is_sent_to_it_again_and_the_answer_says_so(
+    tmp_path: Path,
+) -> None:
     tool = tmp_path / "r1" / "tools" / "wait"
     tool.mkdir(parents=True)
     (tool / "config.json").write_text(
@@ -126,7 +128,8 @@ async def test_what_a_killed_replica_had_at_hand_is_sent_to_it_again(tmp_path: P
         assert one.answers(b"1") == []
         async with daemon(config):
             await one.until(lambda: one.answers(b"1"))
-    assert one.answers(b"1")[0]["text"] == "done"
+    [told] = one.answers(b"1")
+    assert (told["text"], told["about"]["repeated"]) == ("done", "yes")
 
 
 @pytest.mark.requirement("NET-6d")

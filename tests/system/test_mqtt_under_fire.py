@@ -51,7 +51,8 @@ def most_runs(folder: Path) -> int:
         text = (folder / name / ".session-runtime" / "trace.jsonl").read_text("utf-8")
         for record in map(json.loads, text.splitlines()):
             counts[name, str(record["turns"][0]["calls"][0]["arguments"])] += 1
-    assert len({question for _, question in counts}) == ASKS
+    traced = len({question for _, question in counts})
+    assert ASKS - AT_ONCE <= traced <= ASKS  # what is killed loses the records of its last answers
     return max(counts.values())
 
 
@@ -68,7 +69,7 @@ async def test_every_ask_gets_one_answer_whatever_is_killed(tmp_path: Path) -> N
         async with daemon(files[0]) as first, daemon(files[1]), daemon(files[2]):
             async with asker(mosquitto.port) as watching:
                 await watching.until(lambda: all(online(watching, name) for name in NAMES))
-            async with MqttClient(Broker(port=mosquitto.port), silence_s=20.0) as client:
+            async with MqttClient(Broker(port=mosquitto.port)) as client:
                 crowd = Crowd(client)
                 async with asyncio.TaskGroup() as group:
                     for number in range(ASKS):

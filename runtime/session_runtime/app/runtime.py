@@ -255,8 +255,15 @@ class Runtime:
         return self._watcher.alive
 
     def ready(self) -> tuple[bool, str]:
-        """Whether new asks are taken, and why not."""
-        return (False, "draining") if self._service.draining else (True, "ready")
+        """Whether new asks are taken, and why not.
+
+        Not before every door was open once: a broker that goes away later makes nothing unready.
+        """
+        if self._service.draining:
+            return False, "draining"
+        if self.mqtt.starting:
+            return False, "there was no connection to the MQTT broker yet: the status says why"
+        return True, "ready"
 
     def missing(self) -> tuple[str, ...]:
         """The servers that cannot be called just now; asks are taken without their tools (RTE-1)."""

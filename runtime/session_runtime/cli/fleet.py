@@ -22,11 +22,11 @@ from session_runtime.config.mqtt import MqttSettings, tls_context
 from session_runtime.config.secrets import UnreadableError, is_reference, resolve
 from session_runtime.config.settings import Settings
 from session_runtime.errors import ConfigError, Problem, RequestError
-from session_runtime.wire.presence import MAX_BYTES, Presence
+from session_runtime.wire.presence import Presence
 
 _MQTT: Final = ("session_runtime.client.mqtt_line", "session_runtime.client.fleet_mqtt")
-_OF_A_PACKET: Final = 4_096
-"""What a message has beside its body, in bytes, at most."""
+_LARGEST_PACKET: Final = 1_048_576
+"""Larger than any status that is read, so that one which is too large is seen and told of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,9 @@ def show_fleet(files: Files, options: FleetOptions, *, as_json: bool) -> int:
     """Ask all replicas, print what they said, and give the exit code."""
     reader = reader_of(files)
     settings = Look(reader)().settings
-    replicas = asyncio.run(_asked(settings, _urls(settings, options), reader.path.parent))
-    wrong = findings(replicas, stopped_are_fine=options.stopped_are_fine)
+    asked = _asked(settings, _urls(settings, options), reader.path.parent)
+    replicas, left_out = asyncio.run(asked)
+    wrong = findings(replicas, stopped_are_fine=options.stopped_are_fine, left_out=left_out)
     if as_json:
         print_json(_page(replicas, wrong))
     else:
@@ -70,10 +71,15 @@ def _urls(settings: Settings, options: FleetOptions) -> Sequence[str]:
     return urls
 
 
-async def _asked(settings: Settings, urls: Sequence[str], folder: Path) -> tuple[Presence, ...]:
+async def _asked(
+    settings: Settings, urls: Sequence[str], folder: Path
+) -> tuple[tuple[Presence, ...], int]:
+    """What replicas said, and how many statuses at the broker were not looked at."""
     by_http = await fleet_http.presences(urls, _key(settings, folder)) if urls else ()
-    by_mqtt = await _by_mqtt(settings.mqtt) if settings.mqtt.enabled else ()
-    return merged(by_mqtt, by_http)
+    if not settings.mqtt.enabled:
+        return merged(by_http), 0
+    by_mqtt, left_out = await _by_mqtt(settings.mqtt)
+    return merged(by_mqtt, by_http), left_out
 
 
 def _key(settings: Settings, folder: Path) -> str | None:
@@ -93,7 +99,7 @@ def _key(settings: Settings, folder: Path) -> str | None:
     return None if found.value is None else found.value.get_secret_value()
 
 
-async def _by_mqtt(mqtt: MqttSettings) -> tuple[Presence, ...]:
+async def _by_mqtt(mqtt: MqttSettings) -> tuple[tuple[Presence, ...], int]:
     # aiomqtt is an extra; that it is there was checked with the configuration
     line, reading = (importlib.import_module(name) for name in _MQTT)
     try:
@@ -102,9 +108,9 @@ async def _by_mqtt(mqtt: MqttSettings) -> tuple[Presence, ...]:
         told = f"the certificates cannot be read: {error}"
         raise ConfigError([Problem(told, key="mqtt.ca_file")]) from error
     broker = line.Broker(mqtt.host, mqtt.port, mqtt.username, _password(mqtt), tls)
-    connect = line.BrokerConnect(broker, MAX_BYTES + _OF_A_PACKET)
-    found: tuple[Presence, ...] = await reading.presences(connect, mqtt.prefix)
-    return found
+    connect = line.BrokerConnect(broker, _LARGEST_PACKET)
+    seen = await reading.presences(connect, mqtt.prefix)
+    return seen.presences, seen.left_out
 
 
 def _password(mqtt: MqttSettings) -> str | None:

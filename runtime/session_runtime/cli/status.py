@@ -141,6 +141,11 @@ def mqtt_line(mqtt: Mapping[str, Any] | None) -> Iterator[str]:
         up = f"connected for {max(0.0, time.time() - since):.0f} s"
     answered = mqtt["messages"]["answered"]
     yield f"mqtt: {up} as {mqtt['replica']}, {mqtt['in_hand']} in hand, {answered} answered"
+    if mqtt["name_disputed"]:
+        yield (
+            "warning: connections to the MQTT broker broke soon after they were made: another daemon may have"
+            f" the name {mqtt['replica']}: give each its own (mqtt.id)"
+        )
 
 
 def callback_lines(callbacks: Mapping[str, Any]) -> Iterator[str]:

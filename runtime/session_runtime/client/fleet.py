@@ -14,10 +14,19 @@ STALE_S: Final = 3 * BEAT_S
 """A replica that was not heard for so long may be gone without anybody having noticed."""
 
 MOST: Final = 1_000
-"""So many replicas are looked at; of more, the rest is left out."""
+"""So many replicas are looked at; of more, the rest is left out, first of all what is offline."""
 
 Kind = Literal[
-    "empty", "unknown", "offline", "stale", "version", "config", "tools", "rejected", "restart"
+    "empty",
+    "left_out",
+    "unknown",
+    "offline",
+    "stale",
+    "version",
+    "config",
+    "tools",
+    "rejected",
+    "restart",
 ]
 
 
@@ -40,16 +49,18 @@ def merged(*seen: Iterable[Presence]) -> tuple[Presence, ...]:
 
 
 def findings(
-    replicas: Sequence[Presence], *, stopped_are_fine: bool = False
+    replicas: Sequence[Presence], *, stopped_are_fine: bool = False, left_out: int = 0
 ) -> tuple[Finding, ...]:
     """Everything to warn of, in the order of ``Kind``; nothing if all are there and alike.
 
     ``stopped_are_fine``: replicas that said goodbye are no reason to warn, as a rollout leaves some.
+    ``left_out`` is of how many more there was a status that was not looked at.
     """
     there = [each for each in replicas if each.state in ("ready", "draining")]
     serving = [each for each in there if each.state == "ready"]
     found = [
         *([] if serving else [Finding("empty", "no replica is ready")]),
+        *([_left_out(left_out)] if left_out else []),
         *_states(replicas, stopped_are_fine=stopped_are_fine),
         *_stale(there),
         *_differing("version", "versions differ", there, lambda each: each.version),
@@ -58,6 +69,11 @@ def findings(
         *_edits(there),
     ]
     return tuple(found)
+
+
+def _left_out(number: int) -> Finding:
+    told = f"{number} more statuses were not looked at: no more than {MOST} are; see who publishes them"
+    return Finding("left_out", told)
 
 
 def _states(replicas: Sequence[Presence], *, stopped_are_fine: bool) -> Iterator[Finding]:

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Final
 
 from session_runtime.client.fleet import MOST
@@ -23,12 +24,12 @@ async def presences(
     *,
     quiet_s: float = QUIET_S,
     wall: Callable[[], float] = time.time,
-) -> tuple[Presence, ...]:
+) -> "Seen":
     """What the broker keeps of each replica, and what they say meanwhile.
 
     Raises TransientError (``fleet.broker``) if the broker cannot be reached, or goes away.
     """
-    found: dict[str, Presence] = {}
+    found = Seen()
     try:
         async with asyncio.timeout(LONGEST_S), connect([status_filter(prefix)]) as line:
             await _gather(line, prefix, found, quiet_s, wall)
@@ -39,17 +40,41 @@ async def presences(
             code="fleet.broker",
         ) from error
     except TimeoutError:
-        if not found:
+        if not found.presences:
             raise TransientError(
                 f"the MQTT broker did not answer within {LONGEST_S:g} s", code="fleet.broker"
             ) from None
-    return tuple(found.values())
+    return found
+
+
+@dataclass(slots=True)
+class Seen:
+    """The statuses that were looked at, and how many were not, as there were more than ``MOST``."""
+
+    by_name: dict[str, Presence] = field(default_factory=dict)
+    left_out: int = 0
+
+    @property
+    def presences(self) -> tuple[Presence, ...]:
+        """One for each replica."""
+        return tuple(self.by_name.values())
+
+    def add(self, presence: Presence) -> None:
+        """Take one in; if there are too many, one that is offline gives way to one that is not."""
+        if presence.replica not in self.by_name and len(self.by_name) >= MOST:
+            self.left_out += 1
+            offline = (name for name, each in self.by_name.items() if each.state == "offline")
+            gives_way = None if presence.state == "offline" else next(offline, None)
+            if gives_way is None:
+                return
+            del self.by_name[gives_way]
+        self.by_name[presence.replica] = presence
 
 
 async def _gather(
     line: Line,
     prefix: str,
-    found: dict[str, Presence],
+    found: Seen,
     quiet_s: float,
     wall: Callable[[], float],
 ) -> None:
@@ -60,8 +85,8 @@ async def _gather(
         async with asyncio.timeout(quiet_s) as quiet:
             async for message in messages:
                 presence = _read(message, prefix, wall())
-                if presence is not None and (len(found) < MOST or presence.replica in found):
-                    found[presence.replica] = presence
+                if presence is not None:
+                    found.add(presence)
                 if message.retained:
                     quiet.reschedule(loop.time() + quiet_s)
     except TimeoutError:

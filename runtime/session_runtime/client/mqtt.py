@@ -13,7 +13,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, Final, Literal, assert_never
 
 from session_runtime.client.mqtt_acks import NotTakenError
 from session_runtime.client.mqtt_line import (
@@ -22,12 +22,13 @@ from session_runtime.client.mqtt_line import (
     Connect,
     Line,
     LineError,
-    Received,
     Sent,
 )
 from session_runtime.client.mqtt_pending import Fault, LastWord, OnEvent, Pending
+from session_runtime.client.mqtt_replicas import GONE_S, News, Replicas
+from session_runtime.client.pauses import FIRST_WAIT_S, LONGEST_WAIT_S, Waits
 from session_runtime.errors import PermanentError, RequestError, TransientError
-from session_runtime.wire import parse_json, to_bytes
+from session_runtime.wire import to_bytes
 from session_runtime.wire.mqtt import (
     ATTEMPT,
     EVENTS,
@@ -37,6 +38,8 @@ from session_runtime.wire.mqtt import (
     STARTED,
     Envelope,
     ask_topic,
+    is_client_name,
+    is_replica_name,
     replica_topic,
     reply_root,
     sign,
@@ -50,10 +53,9 @@ SKEW_S: Final = 30.0
 SILENCE_S: Final = 60.0
 """A request that nothing was heard of for so long is sent again; replicas tell every 15 s that it goes on."""
 
-FIRST_WAIT_S: Final = 0.2
-LONGEST_WAIT_S: Final = 10.0
+_Went = Literal["sent", "nobody", "lost"]
+"""What became of a message to the broker: it is there, nobody takes it, or the connection broke."""
 
-_OFFLINE: Final = "offline"
 _log = logging.getLogger(__name__)
 
 
@@ -77,6 +79,7 @@ class MqttAnswer:
     replica: str
     attempt: int
     kept: bool
+    repeated: bool = False
 
     @property
     def outcome(self) -> str:
@@ -90,14 +93,17 @@ class MqttAnswer:
 
     @property
     def may_have_run_twice(self) -> bool:
-        """Whether it was asked again and this answer is of a run that may not be the first one."""
-        return self.attempt > 1 and not self.kept
+        """Whether this answer is of a run that may not have been the first one of its request."""
+        return self.repeated
 
 
 class MqttClient:
     """A connection that is kept up while the block runs; asks may run at the same time.
 
-    ``silence_s`` is how long nothing may be heard of a request before it is sent again.
+    ``silence_s`` is how long nothing may be heard of a request before it is sent again, ``gone_s`` how long
+    a replica may be away without a goodbye before others are asked. ``name`` is the level of the topic below
+    which answers come; without one it is the name of the broker's user, if there is one. ValueError if it
+    cannot be part of a topic.
     """
 
     def __init__(
@@ -108,16 +114,21 @@ class MqttClient:
         signer: Signer | None = None,
         name: str | None = None,
         silence_s: float = SILENCE_S,
+        gone_s: float = GONE_S,
         connect: Connect | None = None,
     ) -> None:
         self._connect = BrokerConnect(broker or Broker()) if connect is None else connect
         self._prefix = prefix
-        self._reply = f"{reply_root(prefix)}{name or 'client'}/{secrets.token_hex(8)}"
+        level = _name(name, broker)
+        self._reply = f"{reply_root(prefix)}{level}/{secrets.token_hex(8)}"
         self._statuses = status_topic(prefix, "")
         self._signer = signer
         self._silence_s = silence_s
         self._pending: dict[bytes, Pending] = {}
-        self._states: dict[str, str] = {}
+        self._limits: set[asyncio.Timeout] = set()
+        self._replicas = Replicas(gone_s, self._notice)
+        self._fault = "there was no connection to the broker yet"
+        self._closed = False
         self._line: Line | None = None
         self._number = 0
         self._up = asyncio.Event()
@@ -133,9 +144,13 @@ class MqttClient:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._closed = True
         if self._keeping is not None:
             self._keeping.cancel()
             await asyncio.wait([self._keeping])
+        self._replicas.forget()
+        for limit in (each for each in self._limits if not each.expired()):
+            limit.reschedule(asyncio.get_running_loop().time())
 
     async def ask(
         self,
@@ -148,26 +163,46 @@ class MqttClient:
 
         What is busy is asked again. Raises RequestError for a wrong request or a wrong signature,
         PermanentError if there is an answer that cannot be had, or a broker that takes no requests, and
-        TransientError (``mqtt.no_answer``) if there is none in time: it may have run. What ``on_event``
+        TransientError if there is none in time, or before the block ends: ``mqtt.no_answer``, which may have
+        run, or ``mqtt.unreachable``, which has not, as no replica was there to take it. What ``on_event``
         raises is raised as it is; the ask goes on without anybody who waits for it.
         """
+        if self._closed:
+            raise RuntimeError("this MqttClient was closed: ask within its block")
         correlation = secrets.token_bytes(16)
         pending = self._pending[correlation] = Pending(on_event)
         until = time.monotonic() + timeout_s
+        limit = asyncio.timeout(timeout_s)
+        self._limits.add(limit)
         try:
-            async with asyncio.timeout(timeout_s):
+            async with limit:
                 return await self._ask(_Request(to_bytes(request), correlation, until), pending)
         except TimeoutError as error:
-            raise TransientError(
-                f"no answer came in {timeout_s:g} s; the request may have run",
+            if not limit.expired():
+                raise  # it is what on_event raised
+            when = "before the client was closed" if self._closed else f"in {timeout_s:g} s"
+            raise self._no_answer(pending, when) from error
+        finally:
+            self._limits.discard(limit)
+            del self._pending[correlation]
+
+    def _no_answer(self, pending: Pending, when: str) -> TransientError:
+        if pending.attempt > 0:
+            return TransientError(
+                f"no answer came {when}; the request may have run",
                 code="mqtt.no_answer",
                 may_have_run=True,
-            ) from error
-        finally:
-            del self._pending[correlation]
+            )
+        nobody = f"no replica takes requests at {ask_topic(self._prefix)}"
+        return TransientError(
+            f"no replica took the request {when}: {nobody if pending.idle else self._fault}",
+            code="mqtt.unreachable",
+            may_have_run=False,
+        )
 
     async def _ask(self, request: "_Request", pending: Pending) -> MqttAnswer:
         silent: int | None = None
+        pauses = Waits(random.random)
         while True:
             await self._up.wait()
             line, number = self._line, self._number
@@ -175,11 +210,13 @@ class MqttClient:
                 continue
             topic = self._where(pending, silent=silent == number)
             pending.again, silent = False, None
-            if topic is not None and not await self._sent(line, topic, request, pending):
+            went = "sent" if topic is None else await self._sent(line, topic, request, pending)
+            if went == "lost":
                 continue
-            last = await pending.outcome(self._silence_s)
+            wait_s = pauses.next(0.0) if went == "nobody" else self._silence_s
+            last = await pending.outcome(wait_s)
             if last is None:
-                silent = None if pending.again else number
+                silent = None if pending.again or went == "nobody" else number
             elif not isinstance(last.outcome, Fault):
                 return _answer(last.outcome, last)
             elif not request.signature_expired(last.outcome):
@@ -188,21 +225,21 @@ class MqttClient:
     def _where(self, pending: Pending, *, silent: bool) -> str | None:
         """Where it is to be sent now; None to wait for what its replica says of itself.
 
-        One that was begun goes to no other replica before its own is gone: the broker has told so, or it
-        was ``silent`` for as long as it may be and nothing is known of its replica.
+        One that was begun goes to no other replica before its own is gone: it said so, is away for too
+        long, or was ``silent`` for as long as it may be and nothing is known of it.
         """
         if pending.replica is None:
             return ask_topic(self._prefix)
-        state = self._states.get(pending.replica)
-        if state is None and not silent:
+        known = self._replicas.known(pending.replica)
+        if known == "away" or (known is None and not silent):
             return None
-        if state is None or state == _OFFLINE:
+        if known != "there":
             pending.replica = None
             return ask_topic(self._prefix)
         may_be_lost = silent or pending.again
         return replica_topic(self._prefix, pending.replica) if may_be_lost else None
 
-    async def _sent(self, line: Line, topic: str, request: "_Request", pending: Pending) -> bool:
+    async def _sent(self, line: Line, topic: str, request: "_Request", pending: Pending) -> _Went:
         pending.sending(self._number)
         about = {EVENTS: STARTED if pending.on_event is None else "all"}
         if pending.attempt > 1:
@@ -211,17 +248,23 @@ class MqttClient:
             about |= request.signed(self._signer, topic, self._reply)
         left_s = max(1, math.ceil(request.left_s()))
         try:
-            await line.publish(
+            taken = await line.publish(
                 Sent(topic, request.body, self._reply, request.correlation, left_s, about)
             )
         except LineError:
             pending.again = True
             await asyncio.sleep(FIRST_WAIT_S)  # a lost connection is noticed where it is read
-            return False
+            return "lost"
         except NotTakenError as error:
             if pending.replica is None:  # else it was to be heard of again, and is under way
                 raise _not_taken(error) from error
-        return True
+            return "sent"
+        if taken:
+            return "sent"
+        pending.not_sent()
+        if pending.replica is not None and topic != ask_topic(self._prefix):
+            self._replicas.lose(pending.replica)
+        return "nobody"
 
     async def _keep_connected(self) -> None:
         wait_s = FIRST_WAIT_S
@@ -231,6 +274,7 @@ class MqttClient:
                     wait_s = FIRST_WAIT_S
                     await self._read(line)
             except LineError as error:
+                self._fault = str(error)
                 _log.warning("no connection to the MQTT broker: %s", error)
             except Exception:  # noqa: BLE001 - whoever asks waits for the next connection
                 _log.exception("the MQTT client failed; it connects again")
@@ -241,13 +285,13 @@ class MqttClient:
     async def _read(self, line: Line) -> None:
         self._line = line
         self._number += 1
-        self._states.clear()
+        self._replicas.forget()
         self._up.set()
         for pending in self._pending.values():
             pending.send_again()  # what was on its way, either way, may be lost with the connection
         async for message in line.messages():
             if message.topic.startswith(self._statuses):
-                self._notice(message)
+                self._replicas.hear(message.topic.removeprefix(self._statuses), message)
             elif message.correlation in self._pending:
                 self._pending[message.correlation].take(message)
 
@@ -255,17 +299,25 @@ class MqttClient:
         self._line = None
         self._up.clear()
 
-    def _notice(self, message: Received) -> None:
-        """A replica that has gone does not answer what it had begun; one that is there says so."""
-        replica = message.topic.removeprefix(self._statuses)
-        try:
-            state = str(parse_json(message.body)["state"])
-        except (RequestError, TypeError, KeyError):
-            return
-        self._states[replica] = state
+    def _notice(self, replica: str, news: News, since: float) -> None:
+        """A replica that has gone does not answer what it had begun, nor what nobody was heard to begin.
+
+        One that is there takes what nobody was there for, and says what became of what it had begun.
+        """
         for pending in self._pending.values():
-            lost = state == _OFFLINE or pending.number != self._number
-            if pending.replica == replica and lost:
+            match news:
+                case "there":
+                    known = pending.number == self._number  # what was sent by now is under way
+                    concerned = pending.idle or (pending.replica == replica and not known)
+                case "back":
+                    concerned = pending.idle or pending.replica == replica
+                case "gone":
+                    concerned = pending.replica == replica
+                case "settled":
+                    concerned = pending.replica is None and pending.sent_at <= since
+                case _:
+                    assert_never(news)
+            if concerned:
                 pending.send_again()
 
 
@@ -299,7 +351,20 @@ class _Request:
 
 
 def _answer(result: Mapping[str, Any], last: LastWord) -> MqttAnswer:
-    return MqttAnswer(result, last.replica, last.attempt, last.kept)
+    return MqttAnswer(result, last.replica, last.attempt, last.kept, last.repeated)
+
+
+def _name(name: str | None, broker: Broker | None) -> str:
+    """The level of a client's own topic; ValueError for a name that can be none."""
+    if name is None:
+        user = None if broker is None else broker.username
+        return user if user is not None and is_replica_name(user) else "client"
+    if not is_client_name(name):
+        raise ValueError(
+            f"name {name!r} cannot be part of a topic: use printable characters without +, # and spaces,"
+            " and no empty level"
+        )
+    return name
 
 
 def _not_taken(error: NotTakenError) -> RequestError | PermanentError:

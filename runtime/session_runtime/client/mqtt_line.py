@@ -1,5 +1,6 @@
 """A backend's connection to an MQTT broker by aiomqtt; what goes over it is decided in ``mqtt``."""
 
+import logging
 import socket
 import ssl
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -10,6 +11,7 @@ from typing import Any, Final, Protocol
 import aiomqtt
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
+from paho.mqtt.subscribeoptions import SubscribeOptions
 
 from session_runtime.client.mqtt_acks import QOS, Acks
 from session_runtime.types import nothing
@@ -18,6 +20,7 @@ from session_runtime.wire.mqtt import JSON_TYPE
 TIMEOUT_S: Final = 10.0
 _NO_DELAY: Final = ((socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),)
 _FAULTS: Final = (aiomqtt.MqttError, OSError)
+_log = logging.getLogger(__name__)
 
 
 class LineError(Exception):
@@ -65,8 +68,11 @@ class Line(Protocol):
     def messages(self) -> AsyncIterator[Received]:
         """Give what comes, in order."""
 
-    async def publish(self, message: Sent) -> None:
-        """Send a request, and wait until the broker has it; NotTakenError if it does not take it."""
+    async def publish(self, message: Sent) -> bool:
+        """Send a request, and wait until the broker has it; NotTakenError if it does not take it.
+
+        False if the broker told that nobody gets it.
+        """
 
 
 class Connect(Protocol):
@@ -99,11 +105,11 @@ class BrokerConnect:
             max_inflight_messages=1_000,
             properties=_connecting(self.most_bytes),
         )
-        acks = Acks(client, TIMEOUT_S)
+        acks = Acks(client, TIMEOUT_S, _Passing().over)
         try:
             async with client:
                 for topic in topics:
-                    await client.subscribe(topic, qos=QOS)
+                    await acks.subscribe(topic, SubscribeOptions(qos=QOS))
                 try:
                     yield BrokerLine(client, acks)
                 finally:
@@ -127,7 +133,7 @@ class BrokerLine:
         except _FAULTS as error:
             raise LineError(str(error)) from error
 
-    async def publish(self, message: Sent) -> None:
+    async def publish(self, message: Sent) -> bool:
         """See ``Line``."""
         properties = Properties(PacketTypes.PUBLISH)  # type: ignore[no-untyped-call]
         properties.ContentType = JSON_TYPE
@@ -136,9 +142,21 @@ class BrokerLine:
         properties.MessageExpiryInterval = message.expiry_s
         properties.UserProperty = list(message.properties.items())
         try:
-            await self.acks.publish(message.topic, message.body, properties)
+            return await self.acks.publish(message.topic, message.body, properties)
         except _FAULTS as error:
             raise LineError(str(error)) from error
+
+
+@dataclass(slots=True)
+class _Passing:
+    """Tells of the first message of a connection that cannot be read; there may be many."""
+
+    told: bool = False
+
+    def over(self) -> None:
+        if not self.told:
+            _log.warning("a message of the MQTT broker cannot be read, and is passed over")
+        self.told = True
 
 
 def _connecting(most_bytes: int | None) -> Properties:

@@ -14,6 +14,7 @@ from session_runtime.wire.mqtt import (
     ATTEMPT,
     ERROR,
     KEPT,
+    REPEATED,
     REPLICA,
     RESULT,
     SEQ,
@@ -41,7 +42,8 @@ class Fault:
 class LastWord:
     """The last message to a request: its result or why there is none, from whom, to which attempt.
 
-    ``refused`` says that the request was not let in: an earlier or a later one may have been.
+    ``refused`` says that the request was not let in: an earlier or a later one may have been. ``repeated``
+    says that the run it is of may not have been the first one.
     """
 
     outcome: Mapping[str, Any] | Fault
@@ -49,13 +51,15 @@ class LastWord:
     attempt: int
     kept: bool
     refused: bool
+    repeated: bool
 
 
 @dataclass(slots=True)
 class Pending:
     """An ask that waits.
 
-    ``replica`` has begun it, as far as is known; ``number`` is that of the connection it was last sent by.
+    ``replica`` has begun it, as far as is known; ``number`` is that of the connection it was last sent by,
+    ``sent_at`` when that was by the clock of the loop. ``idle`` says that nobody was there to take it.
     ``changed`` is set with each message, and when it may have to be sent again.
     """
 
@@ -63,6 +67,8 @@ class Pending:
     attempt: int = 0
     number: int = 0
     replica: str | None = None
+    sent_at: float = 0.0
+    idle: bool = False
     again: bool = False
     final: LastWord | None = None
     fault: Exception | None = None
@@ -72,7 +78,13 @@ class Pending:
         """It is sent now, by the connection of that number."""
         self.attempt = min(self.attempt + 1, MOST_ATTEMPTS)
         self.number = number
-        self.again = False
+        self.sent_at = asyncio.get_running_loop().time()
+        self.again = self.idle = False
+
+    def not_sent(self) -> None:
+        """Nobody was there to take what was sent just now, so that it cannot have run."""
+        self.attempt -= 1
+        self.idle = True
 
     def send_again(self) -> None:
         """What was sent may be lost."""
@@ -158,6 +170,7 @@ def read_final(message: Received) -> LastWord | None:
         int(attempt) if good else 1,
         KEPT in about,
         about[TYPE] == ERROR and SEQ not in about,
+        REPEATED in about,
     )
 
 

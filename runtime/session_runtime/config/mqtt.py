@@ -118,9 +118,10 @@ class MqttSettings(Section):
         acts="restart",
     )
     session_expiry_s: Whole = key(
-        10,
-        "How long the broker keeps what was sent to a replica whose connection broke, in seconds; it"
-        " goes to no other one meanwhile. 0 keeps nothing.",
+        0,
+        "How long the broker keeps what was sent to a replica whose connection broke, in seconds. Its share"
+        " of new asks goes to no other one meanwhile, so that they wait. 0 keeps nothing, and clients send"
+        " again.",
         acts="restart",
     )
     max_message_bytes: Count = key(

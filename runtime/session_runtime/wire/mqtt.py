@@ -23,6 +23,9 @@ REPLICA: Final = "replica"
 KEPT: Final = "kept"
 """User property of an answer that was given before: nothing ran for this one."""
 
+REPEATED: Final = "repeated"
+"""User property of an answer to a run that may not have been the first one of its request."""
+
 ATTEMPT: Final = "attempt"
 """User property of a request that was sent before, counting from 1; an answer to one has it too."""
 
@@ -74,6 +77,13 @@ def reply_root(prefix: str) -> str:
 def is_replica_name(text: str) -> bool:
     """Whether a replica may have this name, so that it can be part of a topic."""
     return _NAME.fullmatch(text) is not None
+
+
+def is_client_name(text: str) -> bool:
+    """Whether answers may go to a topic that begins with this, below ``reply_root``: levels joined by /."""
+    levels = text.split("/")
+    good = text.isprintable() and not set("+# ") & set(text) and len(text) <= MAX_CORRELATION_BYTES
+    return good and all(levels) and len(levels) <= MAX_TOPIC_LEVELS // 2
 
 
 def status_topic(prefix: str, replica: str) -> str:

@@ -117,7 +117,32 @@ async def test_a_copy_that_waits_for_a_run_that_is_refused_is_refused_as_well() 
 async def test_a_first_run_after_a_repeated_request_says_that_it_may_not_be_the_first_one() -> None:
     async with served(StubDoor()) as door:
         [sent] = await door.send(asking(properties={"events": "none", "attempt": "3"}))
-    assert sent.properties == {"type": "result", "seq": "2", "replica": "r1", "attempt": "3"}
+        [again] = await door.send(asking(properties={"events": "none", "attempt": "4"}))
+    said = {"type": "result", "seq": "2", "replica": "r1", "attempt": "3", "repeated": "yes"}
+    assert sent.properties == said
+    assert again.properties == {**said, "attempt": "4", "kept": "yes"}
+
+
+@pytest.mark.requirement("NET-6b")
+async def test_a_first_run_of_what_the_broker_sends_again_says_that_it_may_not_be_the_first_one() -> (
+    None
+):
+    async with served(StubDoor()) as door:
+        [sent] = await door.send(asking(properties=QUIET, repeated=True))
+    assert sent.properties == {"type": "result", "seq": "2", "replica": "r1", "repeated": "yes"}
+
+
+@pytest.mark.requirement("NET-6b")
+async def test_what_the_broker_sends_again_and_still_runs_is_the_first_run() -> None:
+    slow = Slow()
+    async with served(StubDoor(slow.ask)) as door:
+        door.link.deliver(asking(properties=QUIET))
+        await slow.begun.wait()
+        door.link.deliver(asking(properties=QUIET, repeated=True))
+        slow.go_on.set()
+        await door.broker.until(lambda: len(door.link.acknowledged) == 2)
+    [sent] = door.broker.answers
+    assert sent.properties == {"type": "result", "seq": "2", "replica": "r1"}
 
 
 @pytest.mark.requirement("NET-6b")
@@ -192,11 +217,29 @@ def test_asks_are_forgotten_after_their_time_unless_they_still_run() -> None:
     ended, running = (window.begin(("p", "t", each), b"d") for each in (b"1", b"2"))
     assert ended is not None
     window.finish(ended, Answer("result", b"{}", 1))
-    ended.settle()
+    window.end(("p", "t", b"1"))
     now[0] = 601.0
     assert window.find(("p", "t", b"1")) is None
     assert window.find(("p", "t", b"2")) is running
     assert len(window) == 1
+
+
+def test_an_ask_is_remembered_from_its_end_on_however_long_it_took() -> None:
+    now, long, short = [0.0], ("p", "t", b"1"), ("p", "t", b"2")
+    window = MemoryWindow(600, lambda: now[0], most=9, most_bytes=100)
+    for at, who in ((0.0, long), (10.0, short)):
+        now[0] = at
+        entry = window.begin(who, b"d")
+        assert entry is not None
+        window.finish(entry, Answer("result", b"{}", 1))
+    for at, who in ((20.0, short), (900.0, long)):
+        now[0] = at
+        window.end(who)
+    now[0] = 1_499.0
+    assert window.find(long) is not None
+    assert window.find(short) is None
+    now[0] = 1_501.0
+    assert window.find(long) is None
 
 
 def test_an_answer_that_is_kept_instead_of_another_takes_only_its_own_room() -> None:

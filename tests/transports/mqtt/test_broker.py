@@ -37,4 +37,5 @@ def test_a_message_without_time_left_is_not_one_without_a_bound() -> None:
     assert incoming(message(1, 7, properties)) == Incoming(
         "rt/ask", b"{}", id=7, expiry_s=0, properties={"a": "2"}
     )
-    assert incoming(message(0)) == Incoming("rt/ask", b"{}")
+    assert incoming(message(0), repeated=True) == Incoming("rt/ask", b"{}")
+    assert incoming(message(1), repeated=True) == Incoming("rt/ask", b"{}", id=1, repeated=True)

@@ -35,7 +35,7 @@ async def test_a_connection_has_a_will_a_shared_subscription_and_a_bound_on_what
 ):
     async with served(StubDoor()) as door:
         assert door.link.terms == Terms(
-            "$share/replicas/rt/ask", "rt/ask/r1", 68, OFFLINE, dropped=print
+            "$share/replicas/rt/ask", "rt/ask/r1", 68, OFFLINE, dropped=print, passed_over=print
         )
     async with served(StubDoor(group="")) as door:
         assert door.link.terms.subscription == "rt/ask"
@@ -190,3 +190,39 @@ def test_only_a_connection_that_lasted_makes_waits_short_again() -> None:
         backoff.connected()
         now[0] += lasted
         assert backoff.next_s() == wait_s
+
+
+def test_a_name_that_two_daemons_have_is_fought_over_ever_more_seldom() -> None:
+    now = [0.0]
+    backoff = Backoff(lambda: now[0], lambda: 1.0)
+    told = []
+    for lasted in (0.1, 0.1, 0.1, 20.0, 59.0, 60.0):
+        backoff.connected()
+        now[0] += lasted
+        told.append((backoff.next_s(), backoff.disputed))
+    assert told == [
+        *((0.5, False), (1.0, False), (2.0, True), (4.0, True), (8.0, True)),
+        (0.5, False),
+    ]
+
+
+@pytest.mark.requirement("NET-6d")
+async def test_a_name_that_another_daemon_may_have_is_told_to_operators() -> None:
+    async with served(StubDoor()) as door:
+        for _ in range(3):
+            await door.reconnected()
+        status = door.state.status()
+    assert status is not None
+    assert (status["name_disputed"], status["connections"]) == (True, 4)
+
+
+async def test_messages_that_cannot_be_read_are_counted_and_told_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with served(StubDoor()) as door:
+        for _ in range(3):
+            door.link.terms.passed_over()
+        status = door.state.status()
+    assert status is not None
+    assert status["messages"]["unreadable"] == 3
+    assert sum("cannot be read" in each for each in caplog.messages) == 1

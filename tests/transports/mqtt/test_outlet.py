@@ -9,7 +9,7 @@ from session_runtime.transports.mqtt.outlet import Outlet
 from tests.transports.mqtt.memory import MemoryBroker, MemoryLink
 
 MESSAGE = Outgoing("rt/reply/me", b"{}")
-TERMS = Terms("rt/ask", "rt/ask/r1", 1, MESSAGE, dropped=print)
+TERMS = Terms("rt/ask", "rt/ask/r1", 1, MESSAGE, dropped=print, passed_over=print)
 
 
 @pytest.mark.requirement("NET-6d")

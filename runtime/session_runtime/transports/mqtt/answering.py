@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from session_runtime.errors import RequestError
@@ -32,13 +32,26 @@ from session_runtime.transports.mqtt.window import Answer, Entry, Window
 from session_runtime.transports.outbox import Delivery, Outbox
 from session_runtime.types import AskRequest, AskResult, ErrorInfo
 from session_runtime.wire import error_to_json, event_to_json, result_to_json, to_bytes
-from session_runtime.wire.mqtt import ALIVE, ATTEMPT, ERROR, KEPT, REPLICA, RESULT, SEQ, TYPE
+from session_runtime.wire.mqtt import (
+    ALIVE,
+    ATTEMPT,
+    ERROR,
+    KEPT,
+    REPEATED,
+    REPLICA,
+    RESULT,
+    SEQ,
+    TYPE,
+)
 
 DELIVERY_S: Final = 120.0
 """How long an answer waits for a connection; who asked has sent the request again by then."""
 
 ALIVE_S: Final = 15.0
 """So often it is told that an ask goes on of which nothing else is published."""
+
+FIRST_ALIVE_S: Final = 1.0
+"""So soon it is told that a request was taken, so that who hears nothing knows that it was not."""
 
 _WINDOW_FULL: Final = ErrorInfo(
     "busy.window",
@@ -120,9 +133,7 @@ class Answering:
         try:
             return await self._first(message, asked, entry, desk)
         finally:
-            if not entry.ran:
-                self._window.forget(asked.who)
-            entry.settle()
+            self._window.end(asked.who)
 
     async def _first(self, message: Incoming, asked: Asked, entry: Entry, desk: "_Desk") -> Outcome:
         """Run what was not asked before; what was refused before it began may be asked again."""
@@ -134,7 +145,8 @@ class Answering:
         refusal = _refusal(result)
         if refusal is not None:
             return await _refused(entry, refusal, desk)
-        answer = desk.answer_of(result, seq)
+        repeated = message.repeated or desk.address.attempt > 1
+        answer = desk.answer_of(result, seq, repeated=repeated)
         self._window.finish(entry, answer)
         sent = await desk.send(answer)
         if sent != answer:
@@ -157,7 +169,7 @@ class Answering:
     async def _tell(self, outbox: Outbox, asked: Asked, desk: "_Desk") -> int:
         """Publish what is wanted, at times only that the ask goes on; gives the number of the last event."""
         now = asyncio.get_running_loop().time
-        seq, due = 0, now() + self._alive_s
+        seq, due = 0, now() + min(FIRST_ALIVE_S, self._alive_s)
         while True:
             try:
                 async with asyncio.timeout_at(due):
@@ -243,26 +255,28 @@ class _Desk:
 
         Gives what was published.
         """
-        about = {SEQ: str(answer.seq), **({KEPT: "yes"} if kept else {})}
+        about = {SEQ: str(answer.seq)}
+        about |= {KEPT: "yes"} if kept else {}
+        about |= {REPEATED: "yes"} if answer.repeated else {}
         try:
             await self._publish(answer.kind, answer.body, about)
         except UndeliverableError as error:
             if answer.kind == ERROR:
                 raise
-            answer = Answer(ERROR, _error_body(_not_sent(error)), answer.seq)
+            answer = replace(answer, kind=ERROR, body=_error_body(_not_sent(error)))
             await self._publish(answer.kind, answer.body, about)
         return answer
 
-    def answer_of(self, result: AskResult, seq: int) -> Answer:
+    def answer_of(self, result: AskResult, seq: int, *, repeated: bool) -> Answer:
         """What an ask is answered by: its result, or that it is too large for the broker."""
         body = to_bytes(result_to_json(result))
         if len(body) <= self.max_bytes:
-            return Answer(RESULT, body, seq)
+            return Answer(RESULT, body, seq, repeated)
         fault = _too_large(
             f"{result.ask_id} ended as {result.outcome}: {len(body)} bytes, and mqtt.max_message_bytes"
             f" allows {self.max_bytes}"
         )
-        return Answer(ERROR, _error_body(fault), seq)
+        return Answer(ERROR, _error_body(fault), seq, repeated)
 
     async def _publish(self, kind: str, body: bytes, about: Mapping[str, str]) -> None:
         attempt = self.address.attempt

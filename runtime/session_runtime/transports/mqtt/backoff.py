@@ -9,6 +9,10 @@ LONGEST_S: Final = 30.0
 STEADY_S: Final = 10.0
 """A connection that lasted so long was a good one; one that breaks at once is another failure."""
 
+MANY: Final = 3
+UNDISPUTED_S: Final = 2 * LONGEST_S
+"""After so many failures, so long: of two clients of one name, each waits for less before it takes over."""
+
 
 class Backoff:
     """Counts failures; ``clock`` gives seconds, ``chance`` numbers from 0 to 1."""
@@ -19,7 +23,13 @@ class Backoff:
         self._clock = clock
         self._chance = chance
         self._failures = 0
+        self._brief = 0
         self._since: float | None = None
+
+    @property
+    def disputed(self) -> bool:
+        """Whether so many connections in a row did not last that another client may have the same name."""
+        return self._brief >= MANY
 
     def connected(self) -> None:
         """A connection is up."""
@@ -27,8 +37,12 @@ class Backoff:
 
     def next_s(self) -> float:
         """How long to wait now that there is no connection: half of the full time, and a part by chance."""
-        if self._since is not None and self._clock() - self._since >= STEADY_S:
-            self._failures = 0
+        if self._since is not None:
+            least_s = STEADY_S if self._brief < MANY else UNDISPUTED_S
+            if self._clock() - self._since >= least_s:
+                self._failures = self._brief = 0
+            else:
+                self._brief += 1
         self._since = None
         full: float = min(LONGEST_S, FIRST_S * 2**self._failures)
         self._failures = min(self._failures + 1, 16)

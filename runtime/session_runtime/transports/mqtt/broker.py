@@ -15,7 +15,7 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
-from session_runtime.client.mqtt_acks import QOS, REFUSED, Acks, NotTakenError
+from session_runtime.client.mqtt_acks import QOS, Acks, NotTakenError
 from session_runtime.config.mqtt import MqttSettings, tls_context
 from session_runtime.threads import in_thread
 from session_runtime.transports.mqtt.link import (
@@ -57,7 +57,7 @@ class Broker:
         """See ``Connect``."""
         settings = self.settings()
         client = await self._client(settings, terms)
-        acks = Acks(client, TIMEOUT_S)
+        acks = Acks(client, TIMEOUT_S, terms.passed_over)
         acks.connection.manual_ack_set(True)
         try:
             async with client:
@@ -68,7 +68,8 @@ class Broker:
                 finally:
                     acks.give_up()
         except (*_FAULTS, LinkError) as error:
-            raise LinkError(_told(error), unreadable=acks.unreadable) from error
+            why = "another client took its name" if acks.taken_over else _told(error)
+            raise LinkError(why, unreadable=acks.unreadable) from error
 
     async def _client(self, settings: MqttSettings, terms: Terms) -> aiomqtt.Client:
         try:
@@ -115,19 +116,14 @@ class BrokerLink:
         kept = SubscribeOptions.RETAIN_DO_NOT_SEND
         options = SubscribeOptions(qos=QOS, retainAsPublished=True, retainHandling=kept)
         for topic in (self._terms.own, self._terms.subscription):
-            if topic is None:
-                continue
-            granted = await self._client.subscribe(topic, options=options)
-            codes = [code if isinstance(code, int) else code.value for code in granted]
-            refused = [code for code in codes if code >= REFUSED]
-            if refused:
-                raise LinkError(f"the broker refuses {topic} (reason code {refused[0]})")
+            if topic is not None:
+                await self._acks.subscribe(topic, options)
 
     async def messages(self) -> AsyncIterator[Incoming]:
         """See ``Link``."""
         try:
             async for message in self._client.messages:
-                yield incoming(message)
+                yield incoming(message, repeated=self._acks.may_be_repeated(message.mid))
         except _FAULTS as error:
             raise LinkError(_told(error)) from error
 
@@ -209,8 +205,8 @@ def inbox(dropped: Callable[[], object]) -> type[asyncio.Queue[aiomqtt.Message]]
     return Inbox
 
 
-def incoming(message: aiomqtt.Message) -> Incoming:
-    """A message as the library has it."""
+def incoming(message: aiomqtt.Message, *, repeated: bool = False) -> Incoming:
+    """A message as the library has it; ``repeated`` if the broker says that it may be."""
     given: Mapping[str, Any] = vars(message.properties) if message.properties else {}
     return Incoming(
         str(message.topic),
@@ -221,6 +217,7 @@ def incoming(message: aiomqtt.Message) -> Incoming:
         given.get("CorrelationData"),
         given.get("MessageExpiryInterval"),
         dict(given.get("UserProperty", ())),
+        repeated=repeated and message.qos == QOS,
     )
 
 

@@ -45,6 +45,10 @@ SPARE: Final = 64
 OVERRUN: Final = 8
 """Brokers send more than was agreed, at times several times as much."""
 
+_DISPUTED: Final = (
+    "; connections break soon after they were made: does another daemon have the name {0}? Give each its own"
+    " (mqtt.id), or leave it unset"
+)
 _log = logging.getLogger(__name__)
 
 
@@ -133,9 +137,10 @@ class MqttEndpoint:
                 _log.exception("the MQTT door failed; it connects again")
                 fault = type(error).__name__
             self._outlet.close()
-            self._state.disconnected(str(fault))
             wait_s = self._backoff.next_s()
-            _log.warning("no connection to the MQTT broker (%s); again in %.1f s", fault, wait_s)
+            told = f"{fault}{_DISPUTED.format(self._replica) if self._backoff.disputed else ''}"
+            self._state.disconnected(told, disputed=self._backoff.disputed)
+            _log.warning("no connection to the MQTT broker (%s); again in %.1f s", told, wait_s)
             await asyncio.sleep(wait_s)
 
     async def _carry(self, link: Link) -> None:
@@ -210,12 +215,20 @@ class MqttEndpoint:
             self._receive_maximum(),
             self._status(self._about("offline")),
             self._drop,
+            self._pass_over,
             self._clean,
         )
 
     def _drop(self) -> None:
         if self._state.count("dropped") == 1:
             _log.warning("more requests of QoS 0 come than can be read: further ones are counted")
+
+    def _pass_over(self) -> None:
+        if self._state.count("unreadable") == 1:
+            _log.warning(
+                "a message cannot be read by the MQTT library, and is passed over; further ones are"
+                " counted: see who may publish below this prefix"
+            )
 
     def _receive_maximum(self) -> int:
         return min(65_535, self._door.most_at_hand() + SPARE)

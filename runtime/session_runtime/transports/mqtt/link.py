@@ -32,6 +32,7 @@ class Incoming:
     """A message from the broker; ``id`` is what it is acknowledged by, if it is.
 
     ``expiry_s`` is what is left of its time; of user properties of the same name the last one counts.
+    ``repeated`` says that the broker may have sent it before, to this replica or to what it was then.
     """
 
     topic: str
@@ -42,6 +43,7 @@ class Incoming:
     correlation: bytes | None = None
     expiry_s: int | None = None
     properties: Mapping[str, str] = field(default_factory=nothing)
+    repeated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,8 @@ class Terms:
     """What a connection is opened with: what is subscribed to, how much may be unacknowledged, the will.
 
     ``subscription`` is shared with others, ``own`` is not. ``dropped`` is called for each message that is
-    not handed on because too many wait that the broker need not have sent. ``clean`` has the broker forget
+    not handed on because too many wait that the broker need not have sent, ``passed_over`` for each that
+    cannot be read. ``clean`` has the broker forget
     the session that there was.
     """
 
@@ -86,6 +89,7 @@ class Terms:
     receive_maximum: int
     will: Outgoing
     dropped: Callable[[], object] = field(compare=False)
+    passed_over: Callable[[], object] = field(compare=False)
     clean: bool = False
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, Literal, get_args
 
 from session_runtime.trace.metrics import Family, Sample, gauge
+from session_runtime.transports.mqtt.backoff import UNDISPUTED_S
 
 Outcome = Literal[
     "answered",
@@ -17,11 +18,13 @@ Outcome = Literal[
     "undelivered",
     "untold",
     "dropped",
+    "unreadable",
 ]
 """How a message ended.
 
 Without an answer are what the broker had kept, what has no good response topic, what no connection or no
-broker took the answer of, refusals of strangers beyond a bound, and what waited with too many of QoS 0.
+broker took the answer of, refusals of strangers beyond a bound, what waited with too many of QoS 0, and what
+the MQTT library cannot read.
 """
 
 OUTCOMES: Final = get_args(Outcome)
@@ -36,7 +39,13 @@ class MqttState:
         self._since: float | None = None
         self._fault: str | None = None
         self._replica: str | None = None
+        self._disputed = False
         self.in_hand = 0
+
+    @property
+    def starting(self) -> bool:
+        """Whether the door is open, and no connection was ever made: nobody can ask by it yet."""
+        return self._replica is not None and self._connections == 0
 
     def serves_as(self, replica: str) -> None:
         """The door is open, under this name."""
@@ -48,9 +57,10 @@ class MqttState:
         self._since = time.time()
         self._fault = None
 
-    def disconnected(self, fault: str | None) -> None:
-        """It broke, or could not be made."""
+    def disconnected(self, fault: str | None, *, disputed: bool = False) -> None:
+        """It broke, or could not be made; ``disputed`` if another client may have the same name."""
         self._since = None
+        self._disputed = disputed
         self._fault = fault
 
     def count(self, outcome: Outcome) -> int:
@@ -67,9 +77,14 @@ class MqttState:
             "connected_since": self._since,
             "fault": self._fault,
             "connections": self._connections,
+            "name_disputed": self._disputed and not self._lasts(),
             "in_hand": self.in_hand,
             "messages": {outcome: self._ended[outcome] for outcome in OUTCOMES},
         }
+
+    def _lasts(self) -> bool:
+        """Whether the connection has lasted longer than one would of which another client has the name."""
+        return self._since is not None and time.time() - self._since > UNDISPUTED_S
 
     def metrics(self) -> Iterator[Family]:
         """The numbers of this door, with the same names and labels at any time (REL-3)."""

@@ -18,11 +18,15 @@ Who = tuple[str, str, bytes]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The last message of an ask: its body, and the user properties that say what it is."""
+    """The last message of an ask: its body, and the user properties that say what it is.
+
+    ``repeated``: the request was sent before, and may have run before where nobody remembers it.
+    """
 
     kind: str
     body: bytes
     seq: int
+    repeated: bool = False
 
 
 @dataclass(slots=True)
@@ -30,7 +34,7 @@ class Entry:
     """One ask: what was sent, and its answer; None before there is one, or once it is no longer kept.
 
     ``ran`` says that there was one, ``refusal`` why there is none. It is ``settled`` when the answer was
-    published, or could not be.
+    published, or could not be. ``at`` is when that was, or when it began as long as it is not.
     """
 
     digest: bytes
@@ -72,15 +76,15 @@ class Window(Protocol):
     def finish(self, entry: Entry, answer: Answer) -> None:
         """Keep its answer, instead of the one that was kept before."""
 
-    def forget(self, who: Who) -> None:
-        """Let it be asked again, as it did not run."""
+    def end(self, who: Who) -> None:
+        """Its message is answered as far as it can be: remember it from now on, unless it did not run."""
 
 
 class MemoryWindow:
-    """Remembers ``most`` asks for ``keep_s`` seconds, and ``most_bytes`` of their answers, the newest.
+    """Remembers ``most`` asks for ``keep_s`` seconds from their end on, and the newest answers.
 
-    An ask is remembered longer than its answer if need be: a signed one that could be forgotten could
-    be sent again.
+    Those have ``most_bytes`` together. An ask is remembered longer than its answer if need be: a signed one
+    that could be forgotten could be sent again.
     """
 
     def __init__(
@@ -125,12 +129,18 @@ class MemoryWindow:
             _, oldest = self._answered.popitem(last=False)
             self._drop_answer(oldest)
 
-    def forget(self, who: Who) -> None:
+    def end(self, who: Who) -> None:
         """See ``Window``."""
-        del self._entries[who]
+        entry = self._entries[who]
+        if entry.ran:
+            entry.at = self._clock()
+            self._entries.move_to_end(who)
+        else:
+            del self._entries[who]
+        entry.settle()
 
     def _forget_old(self) -> None:
-        """Asks are in the order in which they began; one that still runs is never forgotten."""
+        """Asks are in the order of ``at``; one that still runs is never forgotten."""
         before = self._clock() - self._keep_s
         for who, entry in list(islice(self._settled(before), MOST_AT_ONCE)):
             del self._entries[who]
