@@ -139,15 +139,30 @@ def test_damaged_lines_are_counted_and_told(run: Run, folder: Path) -> None:
     assert (done.code, done.out) == (exits.OK, "0 of 3 asks would differ\n")
     warnings = done.err.splitlines()
     assert warnings[0].startswith("warning: trace.jsonl:1: it is no record of an ask: ")
-    assert warnings[1].startswith("warning: trace.jsonl:5: it is no record of an ask: 'outcome'")
-    assert (len(warnings), warnings[-1]) == (6, "warning: 2 other lines are damaged too")
+    assert warnings[1].startswith("warning: trace.jsonl:5: it is no record of an ask: ")
+    assert warnings[1].endswith(" is missing")
+    last = "warning: 2 other lines of trace.jsonl are damaged too"
+    assert (len(warnings), warnings[-1]) == (6, last)
+
+
+@pytest.mark.requirement("OPS-2")
+def test_rotated_files_are_replayed_with_their_trace_and_each_once(run: Run, folder: Path) -> None:
+    first, *others = (folder / "trace.jsonl").read_text().splitlines(keepends=True)
+    (folder / "trace.jsonl.1").write_text(first)
+    (folder / "trace.jsonl").write_text("".join(others))
+    for given in (["trace.jsonl"], ["trace.jsonl", "trace.jsonl.1", "trace.jsonl"]):
+        assert run("replay", *given).out == "0 of 3 asks would differ\n"
+    assert run("replay", "trace.jsonl.1").out == "0 of 1 asks would differ\n"
 
 
 def test_what_cannot_be_read_is_a_wrong_command(run: Run, folder: Path) -> None:
-    assert run("replay", "none.jsonl").err == (
-        "error: none.jsonl cannot be read: No such file or directory\n"
-    )
+    done = run("replay", "none.jsonl")
+    assert done == Done(exits.USAGE, "", "error: there is no trace at none.jsonl\n")
     (folder / "empty.jsonl").write_text("\n")
+    inside = "empty.jsonl/none.jsonl"
+    done = run("replay", inside)
+    told = f"error: {inside} cannot be read: Not a directory\n"
+    assert done == Done(exits.USAGE, "", told)
     done = run("replay", "empty.jsonl")
     assert done == Done(exits.USAGE, "", "error: there is no recorded ask in empty.jsonl\n")
     assert run("replay").code == exits.USAGE

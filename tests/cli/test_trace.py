@@ -131,7 +131,8 @@ def test_the_last_asks_are_told_in_a_line_each(run: Run, tmp_path: Path) -> None
     (tmp_path / "t").write_bytes(b"no json\n" + line(named(2)) + line(named(3)))
     done = run("trace", "tail", "--file", "t")
     assert done.out.splitlines() == [summary(named(number)) for number in (1, 2, 3)]
-    assert done.err == "1 damaged lines were left out\n"
+    why = "it is no record of an ask: Expecting value at character 1"
+    assert done.err == f"warning: t:1: {why}\n"
     assert done.out.splitlines()[0] == (
         "2026-01-02 03:04:05 UTC  ask_01  failed (model.overloaded)  1.500 s  2 turns  2 calls"
         "  360 tokens, 3300 saved  bot for user u1, roles a, b, channel web"

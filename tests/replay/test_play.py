@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from session_runtime import AskRequest, Identity, Runtime
-from session_runtime.replay import Difference, Replayed, Summary, record_from_json, replay
+from session_runtime.replay import Difference, Replayed, Summary, replay
 from session_runtime.replay.summary import MAX_GROUPS
+from session_runtime.trace.reading import record_from_json
 from session_runtime.types import Principal
 from tests.replay.world import CONFIG, build, edited, prepared, record, replay_all
 from tests.support import ask

@@ -13,7 +13,8 @@ from session_runtime.config.load import load
 from session_runtime.direct import DirectCall
 from session_runtime.generation import Generation, GenerationBuilder
 from session_runtime.registry.registry import Registry
-from session_runtime.replay import Damaged, Replayed, read_trace, replay
+from session_runtime.replay import Replayed, replay
+from session_runtime.trace.reading import Traces
 from session_runtime.types import LOCAL, Principal, ToolCall
 from tests.support import ask, calls, says, write_agent, write_handler
 
@@ -219,10 +220,9 @@ async def _prepared(path: Path) -> Generation:
 
 def replay_all(generation: Generation, trace: Path) -> list[Replayed]:
     """Replay a trace without damaged lines."""
-    found = []
-    for item in read_trace(trace):
-        assert not isinstance(item, Damaged), item
-        found.append(replay(generation, item))
+    traces = Traces(trace)
+    found = [replay(generation, each.record) for each in traces.oldest_first()]
+    assert traces.told == []
     return found
 
 

@@ -2,15 +2,19 @@
 
 import json
 import os
-from collections.abc import Iterable
+import tracemalloc
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from session_runtime.trace import lines
-from session_runtime.trace.reading import Traced, Traces, record_from_json
+from session_runtime.errors import RequestError
+from session_runtime.trace import lines, reading
+from session_runtime.trace.reading import MAX_TOLD, Damaged, Traced, Traces, record_from_json
 from session_runtime.trace.record import record_to_json
-from tests.trace.traced import RECORD, line, named, write
+from session_runtime.trace.traceparent import AskTrace
+from tests.trace.traced import NESTED, RECORD, line, named, write
 
 pytestmark = pytest.mark.requirement("OPS-1a")
 
@@ -36,9 +40,9 @@ def traces(tmp_path: Path) -> Traces:
 
 
 def test_a_record_is_read_as_it_was_written() -> None:
-    data = record_to_json(RECORD)
-    assert record_to_json(record_from_json(json.loads(line(RECORD)))) == data
-    assert record_from_json(data) == RECORD
+    traced = replace(RECORD, trace=AskTrace("a" * 32, "b" * 16, True, False, "s=1"))
+    for record in (RECORD, traced):
+        assert record_from_json(json.loads(line(record))) == record
 
 
 def test_fields_of_another_version_do_no_harm() -> None:
@@ -47,6 +51,21 @@ def test_fields_of_another_version_do_no_harm() -> None:
     del data["turns"][0]["at_s"], data["agents"]
     read = record_from_json(data)
     assert (read.turns[0].at_s, read.agents) == (0.0, ())
+
+
+@pytest.mark.requirement("OPS-2")
+def test_in_traces_of_earlier_versions_it_is_inferred_which_calls_counted() -> None:
+    data = json.loads(line(RECORD))
+    del data["request"], data["confirmed"]
+    for call in data["turns"][0]["calls"]:
+        call.pop("counted", None)
+    read = record_from_json(data)
+    assert (read.request, read.confirmed) == (None, ())
+    assert [call.counted for call in read.turns[0].calls] == [False, True]
+    assert [call.counted for call in read.agents[0].turns[0].calls] == [True]
+    assert read.invoked == replace(NESTED, counted=True)
+    data["invoked"]["error_code"] = "tool.not_loaded"
+    assert record_from_json(data).invoked == replace(NESTED, error_code="tool.not_loaded")
 
 
 @pytest.mark.parametrize(
@@ -105,32 +124,73 @@ def test_ids_like_an_unknown_one_are_told(traces: Traces) -> None:
     assert traces.near("nothing like it") == []
 
 
-def test_damaged_lines_are_counted_and_skipped(
+@pytest.mark.parametrize("read", [Traces.oldest_first, Traces.newest_first])
+def test_damaged_lines_are_skipped_and_told_with_number_and_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: Callable[[Traces], Iterable[Traced]]
+) -> None:
+    for module in (lines, reading):
+        monkeypatch.setattr(module, "MAX_LINE_BYTES", 6_000)
+    path, earlier = tmp_path / "t", tmp_path / "t.1"
+    long = b'{"ask_id":"long","' + b"x" * 8_000 + b'"}\n'
+    path.write_bytes(b"".join([line(named(2)), b"\n", long, b"a\xff\n", line(named(3))]))
+    earlier.write_bytes(b'{}\n{"n":NaN}\n' + line(named(1)) + b"[" * 5_000)
+    traces = Traces(path)
+    assert sorted(ids(read(traces))) == ["ask_01", "ask_02", "ask_03"]
+    none = "it is no record of an ask: "
+    assert traces.damaged == 5
+    assert {(each.path, each.line): each.reason for each in traces.told} == {
+        (earlier, 1): f"{none}ask_id is missing",
+        (earlier, 2): f"{none}NaN is no number of JSON",
+        (earlier, 4): f"{none}it is nested too deeply",
+        (path, 3): f"{none}it has more than 6000 bytes",
+        (path, 4): "it is not UTF-8 at byte 1",
+    }
+
+
+def test_of_many_damaged_lines_the_first_are_told_and_all_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    path.write_bytes(b"7\n" * (MAX_TOLD + 2))
+    traces = Traces(path)
+    assert ids(traces.oldest_first()) == []
+    assert traces.damaged == MAX_TOLD + 2
+    reason = "it is no record of an ask: the line is no object"
+    assert traces.told == [Damaged(path, number, reason) for number in range(1, MAX_TOLD + 1)]
+
+
+def test_a_last_line_without_end_is_a_record_if_it_is_whole(tmp_path: Path) -> None:
+    path, whole = tmp_path / "t", line(named(2))[:-1]
+    path.write_bytes(line(named(1)) + whole)
+    traces = Traces(path)
+    assert ids(traces.oldest_first()) == ids(traces.newest_first())[::-1] == ["ask_01", "ask_02"]
+    path.write_bytes(line(named(1)) + whole[:-20])
+    assert ids(traces.oldest_first()) == ids(traces.newest_first()) == ["ask_01"]
+    assert (traces.find("ask_02"), traces.damaged) == (None, 3)
+    assert {each.line for each in traces.told} == {2}
+
+
+@pytest.mark.requirement("OPS-2")
+def test_no_more_than_a_line_is_held_at_a_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    long = b'{"ask_id":"long","' + b"x" * 8_000 + b'"}\n'
-    monkeypatch.setattr(lines, "MAX_LINE_BYTES", 6_000)
-    wrong = (
-        b"\xff\xfe\n",
-        b"{}\n",
-        b'{"ask_id":"a"\n',
-        b"[" * 5_000 + b"\n",
-        b'{"n":NaN}\n',
-        b"\n",
-    )
-    (tmp_path / "t").write_bytes(b"".join([line(named(1)), *wrong, long, line(named(2))]))
+    monkeypatch.setattr(lines, "BLOCK_BYTES", 64 * 1024)
+    path = tmp_path / "t"
+    path.write_bytes(line(replace(RECORD, config_digest="d" * 8_000)) * 500)
     for read in (Traces.oldest_first, Traces.newest_first):
-        traces = Traces(tmp_path / "t")
-        assert sorted(ids(read(traces))) == ["ask_01", "ask_02"]
-        assert traces.damaged == 6
+        tracemalloc.start()
+        count = sum(1 for _ in read(Traces(path)))
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert count == 500
+        assert peak < path.stat().st_size / 8
 
 
-def test_a_line_that_is_being_written_is_not_there_yet(tmp_path: Path) -> None:
-    half = line(named(2))[:-20]
-    (tmp_path / "t").write_bytes(line(named(1)) + half)
-    traces = Traces(tmp_path / "t")
-    assert ids(traces.oldest_first()) == ids(traces.newest_first()) == ["ask_01"]
-    assert (traces.find("ask_02"), traces.damaged) == (None, 1)
+def test_a_trace_that_cannot_be_read_is_told_with_its_path(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    path = tmp_path / "file" / "t"
+    with pytest.raises(RequestError, match="file/t cannot be read: Not a directory"):
+        [*Traces(path).oldest_first()]
+    with pytest.raises(RequestError, match="cannot be read"), Traces(path).growing():
+        pass
 
 
 def test_what_is_no_plain_file_is_not_waited_for(tmp_path: Path) -> None:
@@ -157,6 +217,15 @@ def test_asks_are_followed_across_rotations(tmp_path: Path) -> None:
         assert ids(growing.new()) == []
         append(path, line(named(6)))
         assert ids(growing.new()) == ["ask_06"]
+
+
+def test_an_ask_that_is_being_written_when_following_begins_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "t").write_bytes(line(named(1)) + line(named(2))[:50])
+    traces = Traces(tmp_path / "t")
+    with traces.growing() as growing:
+        append(tmp_path / "t", line(named(2))[50:])
+        assert ids(growing.new()) == ["ask_02"]
+    assert traces.damaged == 0
 
 
 def test_asks_are_followed_into_a_file_that_comes_later(tmp_path: Path) -> None:

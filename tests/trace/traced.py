@@ -6,6 +6,7 @@ from pathlib import Path
 from session_runtime.trace.record import (
     AgentRecord,
     AskRecord,
+    RequestRecord,
     SearchRecord,
     ToolSearchRecord,
     TurnRecord,
@@ -15,12 +16,13 @@ from session_runtime.trace.record import (
 from session_runtime.types import ErrorInfo, Identity, Principal, ToolResult, Usage
 from session_runtime.wire import to_bytes
 
-FOUND = SearchRecord("rain", ("weather.now",), ("clock.now",), ("tide",), True)
+FOUND = SearchRecord("rain", ("weather.now",), ("clock.now",), ("tide",), True, 3)
 SEARCH = record_call(ToolResult("c1", "tool_search", "ok", "{}"), None, search=FOUND)
 REPAIRED = record_call(
     ToolResult("c2", "weather.now", "error", "no\nstation", "tool.failed", 2, 0.25, 900),
     {"city": "Berlin"},
     repairs=("trailing comma",),
+    counted=True,
 )
 NESTED = record_call(ToolResult("c2", "helper.sub", "ok", "done", latency_s=0.3), None)
 USED = Usage(100, 20, 60, 5, 1)
@@ -62,6 +64,7 @@ RECORD = AskRecord(
         AgentRecord("helper/sub", "c2/c2", "limit", "limit.steps", ()),
     ),
     invoked=NESTED,
+    request=RequestRecord("fast", True, Identity("bot"), (("a.b",),), ("c.d",), "a.b"),
 )
 
 

@@ -15,11 +15,13 @@ from session_runtime.cli.opening import checked
 from session_runtime.cli.options import Files, file_options, json_option
 from session_runtime.cli.reading import looked_at, reader_of
 from session_runtime.cli.screen import one_line, print_json
+from session_runtime.cli.trace import warn_of_damage
 from session_runtime.errors import RequestError
 from session_runtime.generation import Generation
 from session_runtime.mcp.kept_lists import lists_from_json
 from session_runtime.mcp.pool import NOTHING_LISTED, Known
-from session_runtime.replay import Damaged, Replayed, Summary, read_trace, replay
+from session_runtime.replay import Replayed, Summary, replay
+from session_runtime.trace.reading import Traces
 from session_runtime.wire import strict_json
 
 _EPILOG: Final = """\b
@@ -77,26 +79,36 @@ def command(traces: Sequence[Path], lists: Known, files: Files, as_json: bool) -
     return exits.FAILED if summary.differing else exits.OK
 
 
-def replayed(generation: Generation, traces: Iterable[Path], show: Show) -> Summary:
-    """Replay all files, one ask in memory at a time; tell each to ``show``.
+def replayed(generation: Generation, paths: Iterable[Path], show: Show) -> Summary:
+    """Replay the traces at these paths with their rotated files, one ask in memory; tell each to ``show``.
 
     Damaged lines are told on the error stream. Raises RequestError for a file that cannot be read, and if
     there is no ask in any of them.
     """
-    summary, told = Summary(), []
-    for path in traces:
-        told.append(str(path))
-        for item in read_trace(path):
-            if isinstance(item, Damaged):
-                summary.add_damaged(item)
-                continue
-            result = replay(generation, item)
+    summary, each_once = Summary(), _each_once(paths)
+    for path in each_once:
+        traces = Traces(path)
+        if not traces.exists():
+            raise RequestError(f"there is no trace at {path}")
+        for recorded in traces.oldest_first():
+            result = replay(generation, recorded.record)
             summary.add(result)
             show(result)
-    _warn(summary)
+        summary.add_damaged(traces.damaged)
+        warn_of_damage(traces)
     if not summary.asks:
-        raise RequestError(f"there is no recorded ask in {', '.join(told)}")
+        raise RequestError(f"there is no recorded ask in {', '.join(map(str, each_once))}")
     return summary
+
+
+def _each_once(paths: Iterable[Path]) -> Sequence[Path]:
+    """The paths, but none of a rotated file whose trace is among them and brings it along."""
+    given = dict.fromkeys(paths)
+    return [
+        path
+        for path in given
+        if not (path.suffix[1:].isdecimal() and path.with_suffix("") in given)
+    ]
 
 
 def summary_lines(summary: Summary) -> Iterator[str]:
@@ -123,11 +135,3 @@ def _show(result: Replayed) -> None:
 def _show_json(result: Replayed) -> None:
     if not result.same or result.unknown:
         print_json(result.to_json())
-
-
-def _warn(summary: Summary) -> None:
-    for each in summary.damaged_lines:
-        click.echo(one_line(f"warning: {each.path}:{each.line}: {each.reason}"), err=True)
-    more = summary.damaged - len(summary.damaged_lines)
-    if more:
-        click.echo(f"warning: {more} other lines are damaged too", err=True)

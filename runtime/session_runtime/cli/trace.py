@@ -14,7 +14,7 @@ import click
 from session_runtime.cli import exits
 from session_runtime.cli.options import Files, file_options, json_option
 from session_runtime.cli.reading import Look, reader_of
-from session_runtime.cli.screen import print_json
+from session_runtime.cli.screen import one_line, print_json
 from session_runtime.cli.trace_story import story, summary
 from session_runtime.errors import RequestError
 from session_runtime.trace.reading import Traced, Traces
@@ -65,9 +65,19 @@ def show_tail(lines: int, follow: bool, file: Path | None, files: Files, as_json
     traces = _traces(file, files, wait=follow)
     with closing(_asks(traces, lines, follow)) as asks:
         _print_all(asks, as_json)
-    if traces.damaged:
-        click.echo(f"{traces.damaged} damaged lines were left out", err=True)
+    warn_of_damage(traces)
     return exits.OK
+
+
+def warn_of_damage(traces: Traces) -> None:
+    """Tell on the error stream which lines were left out so far, and why."""
+    for each in traces.told:
+        click.echo(one_line(f"warning: {each.path}:{each.line}: {each.reason}"), err=True)
+    more = traces.damaged - len(traces.told)
+    if more:
+        click.echo(
+            one_line(f"warning: {more} other lines of {traces.path} are damaged too"), err=True
+        )
 
 
 def _print_all(asks: Iterable[Traced], as_json: bool) -> None:

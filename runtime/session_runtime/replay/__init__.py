@@ -5,15 +5,11 @@ Nothing runs and nobody is asked: what the model decided is taken from the trace
 
 from session_runtime.replay.difference import Difference, Replayed
 from session_runtime.replay.play import replay
-from session_runtime.replay.reader import Damaged, read_trace, record_from_json
 from session_runtime.replay.summary import Summary
 
 __all__ = [
-    "Damaged",
     "Difference",
     "Replayed",
     "Summary",
-    "read_trace",
-    "record_from_json",
     "replay",
 ]

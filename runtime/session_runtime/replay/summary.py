@@ -5,10 +5,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from session_runtime.replay.difference import Kind, Replayed
-from session_runtime.replay.reader import Damaged
 
 MAX_GROUPS: Final = 1_000
-MAX_NAMED: Final = 5
 
 
 class Summary:
@@ -19,7 +17,6 @@ class Summary:
         self.differing = 0
         self.uncertain = 0
         self.damaged = 0
-        self.damaged_lines: list[Damaged] = []
         self._groups: Counter[tuple[Kind, str]] = Counter()
         self._unknown: Counter[str] = Counter()
         self._not_named = 0
@@ -34,11 +31,9 @@ class Summary:
         for unknown in set(replayed.unknown):
             _count(self._unknown, unknown)
 
-    def add_damaged(self, line: Damaged) -> None:
-        """Count a line that is no record."""
-        self.damaged += 1
-        if len(self.damaged_lines) < MAX_NAMED:
-            self.damaged_lines.append(line)
+    def add_damaged(self, lines: int) -> None:
+        """Count lines that are no record."""
+        self.damaged += lines
 
     def changes(self) -> Iterator[tuple[Kind, str, int]]:
         """What differs and in how many asks, the most frequent first."""

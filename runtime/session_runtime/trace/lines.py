@@ -9,28 +9,57 @@ import re
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
 MAX_LINE_BYTES: Final = 16 * 1024 * 1024
 BLOCK_BYTES: Final = 256 * 1024
-TOO_LONG: Final = b""
-"""Stands for a line of more than MAX_LINE_BYTES, as no line is empty otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A file that is open, and the name that it had then."""
+
+    path: Path
+    file: BinaryIO
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line that is not blank, without its end; ``text`` is None if it has more than MAX_LINE_BYTES.
+
+    ``at`` is the byte of its file where it begins.
+    """
+
+    source: Opened
+    at: int
+    text: bytes | None
+
+    def number(self) -> int:
+        """Which line of its file it is, from 1; reads all of the file before it."""
+        ends = position = 0
+        while block := os.pread(
+            self.source.file.fileno(), min(BLOCK_BYTES, self.at - position), position
+        ):
+            ends += block.count(b"\n")
+            position += len(block)
+        return ends + 1
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[tuple[BinaryIO, ...]]:
+def opened(path: Path) -> Iterator[tuple[Opened, ...]]:
     """Open the current file and those that were rotated, the newest first; none that is no plain file.
 
     A rotation meanwhile loses nothing and shows nothing twice.
     """
     with ExitStack() as stack:
-        found: dict[tuple[int, int], BinaryIO] = {}
+        found: dict[tuple[int, int], Opened] = {}
         for each in (path, *_rotated(path)):
-            file = _open(each)
-            if file is not None:
-                stack.enter_context(file)
-                found.setdefault(_identity(file), file)
+            source = _open(each)
+            if source is not None:
+                stack.enter_context(source.file)
+                found.setdefault(_identity(source), source)
         yield tuple(found.values())
 
 
@@ -46,7 +75,7 @@ def _rotated(path: Path) -> Iterator[Path]:
         yield path.with_name(f"{path.name}.{each}")
 
 
-def _open(path: Path) -> BinaryIO | None:
+def _open(path: Path) -> Opened | None:
     """Open a plain file; None if there is none, or something else, which could block. Raises OSError."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -55,62 +84,82 @@ def _open(path: Path) -> BinaryIO | None:
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
         return None
-    return os.fdopen(fd, "rb")
+    return Opened(path, os.fdopen(fd, "rb"))
 
 
-def _identity(file: BinaryIO) -> tuple[int, int]:
-    found = os.fstat(file.fileno())
+def _identity(source: Opened) -> tuple[int, int]:
+    found = os.fstat(source.file.fileno())
     return found.st_dev, found.st_ino
 
 
-def forwards(file: BinaryIO) -> Iterator[bytes]:
-    """Every finished line from here on, without its end; what is not finished is left to be read again."""
-    while line := file.readline(MAX_LINE_BYTES):
-        if line.endswith(b"\n"):
-            if text := line[:-1]:
-                yield text
-        elif len(line) < MAX_LINE_BYTES:
-            file.seek(-len(line), os.SEEK_CUR)
+def forwards(source: Opened) -> Iterator[Line]:
+    """Every line from here on, the last one also if it has no end."""
+    yield from finished(source)
+    at = source.file.tell()
+    yield from _line(source, at, source.file.readline(MAX_LINE_BYTES + 1))
+
+
+def finished(source: Opened) -> Iterator[Line]:
+    """Every line from here on that has an end; what has none is left to be read again."""
+    file = source.file
+    at = file.tell()
+    while text := file.readline(MAX_LINE_BYTES + 1):
+        if text.endswith(b"\n"):
+            text = text[:-1]
+        elif len(text) <= MAX_LINE_BYTES:
+            file.seek(at)
             return
-        elif _skip_line(file):
-            yield TOO_LONG
         else:
-            return
+            _skip_line(file)
+        yield from _line(source, at, text)
+        at = file.tell()
 
 
-def _skip_line(file: BinaryIO) -> bool:
-    """Go on behind the end of this line, and tell whether it has one."""
-    while piece := file.readline(BLOCK_BYTES):
-        if piece.endswith(b"\n"):
-            return True
-    return False
+def _skip_line(file: BinaryIO) -> None:
+    """Go on behind the end of this line, or of the file."""
+    while (piece := file.readline(BLOCK_BYTES)) and not piece.endswith(b"\n"):
+        pass
 
 
-def backwards(file: BinaryIO) -> Iterator[bytes]:
-    """Every finished line, the last one first, without its end."""
+def _line(source: Opened, at: int, text: bytes, *, is_long: bool = False) -> Iterator[Line]:
+    """The line, none if it is blank."""
+    if is_long or len(text) > MAX_LINE_BYTES:
+        yield Line(source, at, None)
+    elif text and not text.isspace():
+        yield Line(source, at, text)
+
+
+def backwards(source: Opened) -> Iterator[Line]:
+    """Every line, the last one first, also if it has no end."""
+    file = source.file
     position = file.seek(0, os.SEEK_END)
-    rest, is_long, finished = b"", False, False
+    rest, is_long = b"", False
     while position:
-        size = min(BLOCK_BYTES, position)
-        position -= size
+        end = position
+        position -= min(BLOCK_BYTES, position)
         file.seek(position)
-        first, *lines = file.read(size).split(b"\n")
-        for line in reversed(lines):
-            whole, was_long = line + rest, is_long
+        first, *pieces = file.read(end - position).split(b"\n")
+        for piece in reversed(pieces):
+            end -= len(piece)
+            yield from _line(source, end, piece + rest, is_long=is_long)
             rest, is_long = b"", False
-            if finished and (whole or was_long):
-                yield TOO_LONG if was_long or len(whole) > MAX_LINE_BYTES else whole
-            finished = True
+            end -= 1
         rest = first + rest
         if len(rest) > MAX_LINE_BYTES:
             rest, is_long = b"", True
-    if finished and (rest or is_long):
-        yield TOO_LONG if is_long else rest
+    yield from _line(source, 0, rest, is_long=is_long)
 
 
-def found_at(file: BinaryIO, beginning: bytes) -> int | None:
+def line_at(source: Opened, at: int) -> Line:
+    """The line that begins there."""
+    source.file.seek(at)
+    text = source.file.readline(MAX_LINE_BYTES + 1).removesuffix(b"\n")
+    return Line(source, at, text if len(text) <= MAX_LINE_BYTES else None)
+
+
+def found_at(source: Opened, beginning: bytes) -> int | None:
     """Where the last line begins that has this beginning; None if there is none."""
-    wanted, found = b"\n" + beginning, None
+    file, wanted, found = source.file, b"\n" + beginning, None
     file.seek(0)
     rest, position = b"\n", -1
     while block := file.read(BLOCK_BYTES):
@@ -123,49 +172,57 @@ def found_at(file: BinaryIO, beginning: bytes) -> int | None:
 
 
 class Growing:
-    """The lines that are written from now on, also after a rotation; ``close`` it."""
+    """The lines that are finished from now on, also after a rotation; ``close`` it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._file = _open(path)
-        if self._file is not None:
-            self._file.seek(0, os.SEEK_END)
+        self._source = _open(path)
+        if self._source is not None:
+            self._source.file.seek(_end_of_finished(self._source))
 
-    def lines(self) -> Iterator[bytes]:
+    def lines(self) -> Iterator[Line]:
         """All that were finished since the last time; does not wait for any."""
-        if self._file is not None:
-            self._begin_again_if_cut(self._file)
-            yield from forwards(self._file)
+        if self._source is not None:
+            self._begin_again_if_cut(self._source.file)
+            yield from finished(self._source)
         for newer in self._newer():
             self.close()
-            self._file = newer
-            yield from forwards(newer)
+            self._source = newer
+            yield from finished(newer)
 
     def close(self) -> None:
         """Let go of the file."""
-        if self._file is not None:
-            self._file.close()
+        if self._source is not None:
+            self._source.file.close()
 
     def _begin_again_if_cut(self, file: BinaryIO) -> None:
         if os.fstat(file.fileno()).st_size < file.tell():
             file.seek(0)
 
-    def _newer(self) -> Sequence[BinaryIO]:
+    def _newer(self) -> Sequence[Opened]:
         """The files that took the place of the one that is read, the oldest first."""
-        own = None if self._file is None else _identity(self._file)
-        newer: list[BinaryIO] = []
+        own = None if self._source is None else _identity(self._source)
+        newer: list[Opened] = []
         for path in (self._path, *_rotated(self._path)):
-            file = _open(path)
-            if file is None:
+            source = _open(path)
+            if source is None:
                 continue
-            if _identity(file) == own:
-                file.close()
+            if _identity(source) == own:
+                source.file.close()
                 return newer[::-1]
-            newer.append(file)
+            newer.append(source)
         return self._only_current(newer)
 
-    def _only_current(self, newer: Sequence[BinaryIO]) -> Sequence[BinaryIO]:
+    def _only_current(self, newer: Sequence[Opened]) -> Sequence[Opened]:
         """What was read is gone from the folder: nobody knows which of the rotated files were seen."""
-        for file in newer[1:]:
-            file.close()
+        for source in newer[1:]:
+            source.file.close()
         return newer[:1]
+
+
+def _end_of_finished(source: Opened) -> int:
+    """Where the line begins that is being written, the end of the file if none is."""
+    end = source.file.seek(0, os.SEEK_END)
+    if not end or os.pread(source.file.fileno(), 1, end - 1) == b"\n":
+        return end
+    return next((line.at for line in backwards(source)), end)

@@ -7,17 +7,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, Final
 
+from session_runtime.errors import RequestError
 from session_runtime.spelling import nearest
 from session_runtime.trace.decode import decode
+from session_runtime.trace.earlier import ABSENT, with_counted
 from session_runtime.trace.lines import (
     MAX_LINE_BYTES,
-    TOO_LONG,
     Growing,
+    Line,
+    Opened,
     backwards,
     forwards,
     found_at,
+    line_at,
     opened,
 )
 from session_runtime.trace.record import AskRecord
@@ -26,6 +30,8 @@ from session_runtime.wire import to_bytes
 
 MAX_NAMES: Final = 5_000
 """Of so many asks, the last ones, ids are compared with one that is unknown."""
+MAX_TOLD: Final = 5
+"""Of so many damaged lines it is told which they are."""
 _ID: Final = re.compile(rb'\{"ask_id":"([^"\\]{1,200})"')
 
 
@@ -37,42 +43,56 @@ class Traced:
     data: JsonObject
 
 
+@dataclass(frozen=True, slots=True)
+class Damaged:
+    """A line that is no record, by its number from 1, and why."""
+
+    path: Path
+    line: int
+    reason: str
+
+
 def record_from_json(data: object) -> AskRecord:
     """The record that ``record_to_json`` wrote, by this version or another; raises ValueError.
 
-    Unknown fields are left out. Of the principal the name alone was kept.
+    Unknown fields are left out. Of the principal the name alone was kept. What earlier versions did not write
+    is inferred where it follows from the rest.
     """
-    if isinstance(data, dict) and isinstance(data.get("principal"), str):
-        data = {**data, "principal": {"name": data["principal"]}}
+    if isinstance(data, dict):
+        data = {**ABSENT, **data}
+        if isinstance(name := data.get("principal"), str):
+            data["principal"] = {"name": name}
     record: AskRecord = decode(AskRecord, data)
-    return record
+    return with_counted(record)
 
 
 class Traces:
-    """The trace at ``path`` with all its rotated files; everything reads the disk and may raise OSError.
+    """The trace at ``path`` with all its rotated files; RequestError if one of them cannot be read.
 
-    ``damaged`` counts lines that were skipped so far: no JSON, no record, or too long. A line that is still
-    being written is none.
+    Lines that are no record are skipped: no JSON, another one, too long, or not finished, as somebody writes
+    it just now or a crash cut it off. ``damaged`` counts them so far, ``told`` are the first ``MAX_TOLD``.
+    No more than one line is in memory.
     """
 
     def __init__(self, path: Path) -> None:
         self.path: Final = path
         self.damaged = 0
+        self.told: list[Damaged] = []
 
     def exists(self) -> bool:
         """Whether there is any file to read."""
-        with opened(self.path) as files:
+        with self._opened() as files:
             return bool(files)
 
     def oldest_first(self) -> Iterator[Traced]:
         """Every ask in the order in which they ended."""
-        with opened(self.path) as files:
+        with self._opened() as files:
             for file in reversed(files):
                 yield from filter(None, map(self.read_line, forwards(file)))
 
     def newest_first(self) -> Iterator[Traced]:
         """Every ask, the last one first."""
-        with opened(self.path) as files:
+        with self._opened() as files:
             for file in files:
                 yield from filter(None, map(self.read_line, backwards(file)))
 
@@ -83,10 +103,10 @@ class Traces:
     def find(self, ask_id: str) -> Traced | None:
         """The ask of that id; None if there is none that can be read. Reads no other line as JSON."""
         beginning = to_bytes({"ask_id": ask_id})[:-1]
-        with opened(self.path) as files:
+        with self._opened() as files:
             for file in files:
                 at = found_at(file, beginning)
-                if at is not None and (found := self.read_line(_line_at(file, at))) is not None:
+                if at is not None and (found := self.read_line(line_at(file, at))) is not None:
                     return found
         return None
 
@@ -99,26 +119,34 @@ class Traces:
     @contextmanager
     def growing(self) -> Iterator["GrowingTraces"]:
         """The asks that end from now on."""
-        growing = Growing(self.path)
+        with _readable(self.path):
+            growing = Growing(self.path)
         try:
             yield GrowingTraces(self, growing)
         finally:
             growing.close()
 
     def _ids(self) -> Iterator[str]:
-        with opened(self.path) as files:
+        with self._opened() as files:
             for file in files:
                 for line in backwards(file):
-                    if found := _ID.match(line):
+                    if line.text is not None and (found := _ID.match(line.text)):
                         yield found[1].decode("utf-8", "replace")
 
-    def read_line(self, line: bytes) -> Traced | None:
+    @contextmanager
+    def _opened(self) -> Iterator[tuple[Opened, ...]]:
+        with _readable(self.path), opened(self.path) as files:
+            yield files
+
+    def read_line(self, line: Line) -> Traced | None:
         """What a line says; None if it is damaged, which is counted."""
         try:
             data = _json(line)
             return Traced(record_from_json(data), data)
-        except (ValueError, RecursionError):
+        except (ValueError, RecursionError) as error:
             self.damaged += 1
+            if len(self.told) < MAX_TOLD:
+                self.told.append(Damaged(line.source.path, line.number(), _reason(error)))
             return None
 
 
@@ -131,20 +159,35 @@ class GrowingTraces:
 
     def new(self) -> Iterator[Traced]:
         """Those since the last time; does not wait for any."""
-        yield from filter(None, map(self._traces.read_line, self._growing.lines()))
+        with _readable(self._traces.path):
+            yield from filter(None, map(self._traces.read_line, self._growing.lines()))
 
 
-def _line_at(file: BinaryIO, at: int) -> bytes:
-    file.seek(at)
-    line = file.readline(MAX_LINE_BYTES + 1)
-    return line[:-1] if line.endswith(b"\n") else TOO_LONG
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise RequestError(f"{path} cannot be read: {error.strerror}") from error
 
 
-def _json(line: bytes) -> Any:
-    if line == TOO_LONG:
-        raise ValueError("it is too long")
-    return json.loads(line, parse_constant=_no_number)
+def _json(line: Line) -> Any:
+    if line.text is None:
+        raise ValueError(f"it has more than {MAX_LINE_BYTES} bytes")
+    return json.loads(line.text.decode(), parse_constant=_no_number)
 
 
 def _no_number(name: str) -> float:
     raise ValueError(f"{name} is no number of JSON")
+
+
+def _reason(error: ValueError | RecursionError) -> str:
+    match error:
+        case UnicodeDecodeError():
+            return f"it is not UTF-8 at byte {error.start}"
+        case json.JSONDecodeError():
+            return f"it is no record of an ask: {error.msg} at character {error.pos + 1}"
+        case RecursionError():
+            return "it is no record of an ask: it is nested too deeply"
+        case _:
+            return f"it is no record of an ask: {error}"
