@@ -157,7 +157,8 @@ def test_rotated_files_are_replayed_with_their_trace_and_each_once(run: Run, fol
 
 def test_what_cannot_be_read_is_a_wrong_command(run: Run, folder: Path) -> None:
     done = run("replay", "none.jsonl")
-    assert done == Done(exits.USAGE, "", "error: there is no trace at none.jsonl\n")
+    told = "error: there is no trace at none.jsonl; it must be a plain file\n"
+    assert done == Done(exits.USAGE, "", told)
     (folder / "empty.jsonl").write_text("\n")
     inside = "empty.jsonl/none.jsonl"
     done = run("replay", inside)

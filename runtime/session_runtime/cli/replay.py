@@ -89,7 +89,7 @@ def replayed(generation: Generation, paths: Iterable[Path], show: Show) -> Summa
     for path in each_once:
         traces = Traces(path)
         if not traces.exists():
-            raise RequestError(f"there is no trace at {path}")
+            raise RequestError(f"there is no trace at {path}; it must be a plain file")
         for recorded in traces.oldest_first():
             result = replay(generation, recorded.record)
             summary.add(result)
