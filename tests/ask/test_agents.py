@@ -2,17 +2,14 @@
 
 import asyncio
 import json
-from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from session_runtime import AskEvent, AskRequest, Identity
-from session_runtime.ask.service import AskService
-from session_runtime.testing.replies import Reply, reply_calls, reply_error, reply_text
+from session_runtime.testing.replies import reply_calls, reply_error, reply_text
 from session_runtime.testing.upstream import Upstream
-from session_runtime.trace.record import AskRecord
 from session_runtime.types import (
     Notice,
     TextDelta,
@@ -21,57 +18,8 @@ from session_runtime.types import (
     ToolStarted,
     TurnStarted,
 )
-from tests.support import ECHO, HANGS, Asked, ask, chat_profile, opened, write_agent, write_handler
-
-CONFIG = "[handlers]\nbundled = false\npaths = [{tools!r}]\n[skills]\nprefetch_tools = []\n{more}\n"
-SHARED = 'tools = ["shared"]\n'
-BY = "async def execute(args, context):\n    return context.call_id + ' ' + context.idempotency_key\n"
-USAGE = {"prompt_tokens": 7, "completion_tokens": 3}
-
-
-class Play:
-    """A model service where each agent has its own replies, found by its prompt; "" is the ask's."""
-
-    def __init__(self, replies: Mapping[str, list[Reply]]) -> None:
-        self.requests: dict[str, list[Any]] = {name: [] for name in replies}
-        self._replies = {name: list(queue) for name, queue in replies.items()}
-
-    def __call__(self, request: Any) -> Reply:
-        first = request["messages"][0]
-        name = first["content"] if first["content"] in self._replies else ""
-        self.requests[name].append(request)
-        return self._replies[name].pop(0)
-
-    def tools(self, name: str, turn: int = 0) -> list[str]:
-        return [tool["function"]["name"] for tool in self.requests[name][turn].get("tools", ())]
-
-    def said(self, name: str) -> str:
-        """What the last request of one of them ended with."""
-        return str(self.requests[name][-1]["messages"][-1]["content"])
-
-
-async def played(
-    folder: Path, play: Play, *, more: str = "", request: AskRequest | None = None
-) -> Asked:
-    async with Upstream(play) as upstream:
-        config = CONFIG.format(tools=str(folder / "tools"), more=more)
-        async with opened(folder, config + chat_profile(upstream.base_url)) as runtime:
-            return await ask(runtime, request or AskRequest(text="go"))
-
-
-async def recorded(folder: Path, play: Play, more: str = "") -> AskRecord:
-    """What the trace is told of the ask."""
-    records: list[AskRecord] = []
-    async with Upstream(play) as upstream:
-        config = CONFIG.format(tools=str(folder / "tools"), more=more)
-        async with opened(folder, config + chat_profile(upstream.base_url)) as runtime:
-            service = AskService(runtime._builder.generations, records.append, {})
-            await service.ask(AskRequest(text="go"))
-    return records[0]
-
-
-def calls(name: str, **arguments: Any) -> Reply:
-    return reply_calls((name, arguments))
+from tests.ask.agent_plays import BY, CONFIG, SHARED, USAGE, Play, calls, played, recorded
+from tests.support import ECHO, HANGS, ask, chat_profile, opened, write_agent, write_handler
 
 
 @pytest.mark.requirement("ASK-11")
@@ -168,21 +116,27 @@ async def test_agents_call_those_that_let_them_and_neither_themselves_nor_who_ca
         }
     )
     await played(tmp_path, play)
-    assert (play.tools(""), play.tools("A"), play.tools("B")) == (["a", "b", "c"], ["b"], [])
+    assert (play.tools(""), play.tools("A"), play.tools("B")) == (["a", "c"], ["b"], [])
     assert "there is no tool named 'a' here" in play.said("B")
     assert play.said("A") == "b is done"
 
 
 @pytest.mark.requirement("ASK-11")
-async def test_an_agent_that_is_not_for_the_model_of_the_ask_refuses_its_call(
-    tmp_path: Path,
+@pytest.mark.parametrize("searching", [False, True])
+async def test_an_agent_that_only_others_may_call_is_not_there_for_the_model_of_the_ask(
+    tmp_path: Path, searching: bool
 ) -> None:
-    write_agent(tmp_path / "tools", "inner", prompt="I", settings='callers = ["outer"]\n')
-    play = Play({"": [calls("inner", task="x"), reply_text("Then not.")], "I": []})
-    asked = await played(tmp_path, play)
+    root = tmp_path / "tools"
+    write_handler(root, "shared")
+    write_agent(root, "inner", prompt="I", settings='callers = ["outer"]\n')
+    first = calls("tool_search", query="select:inner") if searching else calls("inner", task="x")
+    skills = f"tool_search_enabled = {str(searching).lower()}\ntool_search_always_loaded = []\n"
+    play = Play({"": [first, reply_text("Then not.")], "I": []})
+    asked = await played(tmp_path, play, more=skills)
+    assert "inner" not in json.dumps(play.requests[""][0])
     [finished] = asked.of(ToolFinished)
-    assert (finished.status, finished.error_code) == ("error", "agent.refused")
-    assert play.said("") == "inner may not be called from here"
+    assert finished.error_code == (None if searching else "tool.unknown")
+    assert not searching or json.loads(play.said(""))["not_found"] == ["inner"]
 
 
 @pytest.mark.requirement("ASK-11")
@@ -376,3 +330,48 @@ async def test_cancelling_the_ask_cancels_what_an_agent_runs(tmp_path: Path) -> 
         asked.cancel()
         await asyncio.wait([asked])
     assert cancelled == ["c0/c0"]
+
+
+@pytest.mark.requirement("ASK-11")
+async def test_long_results_are_read_by_whoever_got_them_alone(tmp_path: Path) -> None:
+    root = tmp_path / "tools"
+    long = "async def execute(args, context):\n    return args['of'] * 30_000\n"
+    for name in ("shared", "mine"):
+        write_handler(root, name, code=long)
+    write_agent(root, "writer", prompt="W", settings='tools = ["shared", "results.read"]\n')
+    reading, second = (calls("results__read", reference=f"result_{n}") for n in (1, 2))
+    play = Play(
+        {
+            "": [calls("mine", of="m"), calls("writer", task="x"), reading, reply_text("Done.")],
+            "W": [reading, calls("shared", of="s"), second, reply_text("ok")],
+        }
+    )
+    config = f"[handlers]\npaths = ['{root}']\n[skills]\nprefetch_tools = []\n"
+    async with Upstream(play) as upstream:
+        async with opened(tmp_path, config + chat_profile(upstream.base_url)) as runtime:
+            await ask(runtime, AskRequest(text="go"))
+    first, _, third = (each["messages"][-1]["content"] for each in play.requests["W"][1:])
+    assert "There is no result" in first
+    assert ("sss" in third, "mmm" in third) == (True, False)
+    assert "mmm" in play.said("")
+
+
+@pytest.mark.requirement("ASK-11")
+@pytest.mark.parametrize("reason", ["length", "content_filter"])
+async def test_an_answer_that_broke_off_says_so(tmp_path: Path, reason: str) -> None:
+    write_agent(tmp_path / "tools", "writer", prompt="W")
+    cut = replace(reply_text("The three files are"), finish_reason=reason)
+    play = Play({"": [calls("writer", task="x"), reply_text("Done.")], "W": [cut]})
+    await played(tmp_path, play)
+    assert play.said("") == f"The three files are\n(This answer was cut off: {reason}.)"
+
+
+async def test_the_limit_that_is_told_is_the_one_that_is_reached(tmp_path: Path) -> None:
+    root = tmp_path / "tools"
+    write_handler(root, "shared")
+    write_agent(root, "writer", prompt="W", settings=SHARED)
+    again = [calls("shared", n=at) for at in range(4)]
+    play = Play({"": [calls("writer", task="x"), reply_text("So what.")], "W": again})
+    record = await recorded(tmp_path, play, "[ask]\nmax_tool_calls = 2\n")
+    assert record.agents[0].error_code == "limit.calls"
+    assert "the limit of 2 tool calls is reached" in play.said("")

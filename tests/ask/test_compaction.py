@@ -87,9 +87,31 @@ def test_a_result_that_bears_a_reference_keeps_it() -> None:
     assert place is not None
     place.keep("the whole" * 9_999)
     shown = json.dumps({"kind": "text", "reference": place.reference, "start": LONG})
+    results.note(shown, place)
     shorter = fit([SYSTEM, *turn(1, shown), *turn(2, "b")], 1, 2_000, results)
     assert place.reference in str(shorter[3].content)
     assert "result_2" not in str(shorter[3].content)
+
+
+def test_a_result_that_names_the_reference_of_another_is_kept_itself() -> None:
+    results = KeptResults(max_chars=2_000)
+    place = results.place(readable=True, tool="look")
+    assert place is not None
+    place.keep("another" * 9_999)
+    precious = f"[job {place.reference} is done] {LONG}"
+    shorter = fit([SYSTEM, *turn(1, precious), *turn(2, "b")], 1, 2_000, results)
+    assert results.read("result_2", 0, 9_999).text == precious
+    assert "result_2" in str(shorter[3].content)
+
+
+@pytest.mark.parametrize("history", [0, 1])
+def test_what_was_left_out_is_told_once_and_only_where_something_was(history: int) -> None:
+    before = turn(1, LONG) * history
+    messages = [SYSTEM, *before, Message("user", LONG), *turn(9, "nine")[1:]]
+    once = fit(messages, 1 + len(before), 3_000)
+    twice = fit(list(once), len(once) - 4, 3_000)
+    notes = [each for each in twice if each.role == "system" and each != SYSTEM]
+    assert (len(notes), twice) == (history, once)
 
 
 def test_without_a_reader_no_reference_is_given() -> None:

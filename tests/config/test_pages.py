@@ -105,7 +105,8 @@ def test_what_the_configuration_file_comments_out_are_the_defaults(tmp_path: Pat
     path = tmp_path / "config.toml"
     path.write_text(re.sub(r"^#(?=[\[a-z])", "", text, flags=re.MULTILINE), "utf-8")
     secret = f"whsec_{'QUJD' * 10}"
-    snapshot = load(path, named=True, env={"MAIN_API_KEY": "k", "BOT_CALLBACK_SECRET": secret})
+    env = {"MAIN_API_KEY": "k", "BOT_CALLBACK_SECRET": secret, "COLLECTOR_TOKEN": "k"}
+    snapshot = load(path, named=True, env=env)
     mcp = snapshot.settings.mcp.model_copy(update={"servers": {}})
     settings = snapshot.settings.model_copy(
         update={"models": {}, "features": {}, "mcp": mcp, "callbacks": {}}
@@ -120,7 +121,8 @@ def test_what_the_configuration_file_comments_out_are_the_defaults(tmp_path: Pat
     assert differing(load(ROOT / "config.toml", named=False, env={}).settings, settings) == {
         ("runtime", "state_dir"),
         ("trace", "path"),
-        ("fleet", "admin_from"),  # an example, as without it no key is sent
+        ("fleet", "admin_from"),  # examples, as without them nothing is sent
+        ("otel", "headers", "Authorization"),
     }
 
 

@@ -31,7 +31,18 @@ def test_arguments_go_out_and_come_back_under_the_right_names() -> None:
     assert json.loads(names.own('{"_top_2": 5, "_top": 1, "other": [2]}')) == own
 
 
-@pytest.mark.parametrize("text", ["", "{", "[1]", '{"name": 1.50}', '{"a": ' * 100_000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"_top_2": 1, "_top_2": 2}',
+        '{"$top": 1, "_top_2": 2}',
+        "{",
+        "",
+        "[1]",
+        '{"name": 1.50}',
+        '{"a": ' * 100_000,
+    ],
+)
 def test_arguments_without_such_a_name_come_back_as_they_are(text: str) -> None:
     assert ParameterNames(ODATA).own(text) == text
 

@@ -5,17 +5,20 @@ Which agents there are is decided in ``generation.agents``, what they may use in
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from session_runtime.ask.emitter import AgentEmitter
 from session_runtime.ask.exposure import whole_exposure
+from session_runtime.ask.kept import KeptResults
 from session_runtime.ask.loop import Ending, Loop
 from session_runtime.ask.scope import AskScope, LoopLimits
 from session_runtime.ask.transcript import Transcript
 from session_runtime.errors import SessionRuntimeError, ToolError
 from session_runtime.generation import Generation, Profile
 from session_runtime.generation.agents import Agent
+from session_runtime.models.base import CUT_OFF
 from session_runtime.registry.invoke.consent import Consent, NotRun, Proposed
 from session_runtime.trace.record import AgentRecord
 from session_runtime.types import Identity, Message, Outcome, PendingCall, Principal, ToolCall
@@ -46,10 +49,17 @@ class AgentRuns:
         generation, stated = self.scope.generation, agent.settings
         profile = self.profile() if stated.model is None else generation.profiles[stated.model]
         exposure = whole_exposure(generation, profile, self._mask(agent))
-        inner = with_agents(self._inner(agent, call_id, deadline), lambda: exposure.profile)
         opening = (Message("system", agent.prompt),)
         transcript = Transcript(opening, (Message("user", _task(arguments)),))
-        loop = Loop(inner, exposure, transcript)
+        with closing(self.scope.results.another()) as results:
+            scope = self._inner(agent, call_id, deadline, results)
+            inner = with_agents(scope, lambda: exposure.profile)
+            loop = Loop(inner, exposure, transcript)
+            ending = await self._finished(name, inner, loop)
+        return _answer(name, ending, loop, transcript)
+
+    async def _finished(self, name: str, inner: AskScope, loop: Loop) -> Ending:
+        """Let the loop run to its end, and keep what it did for the trace however that comes."""
         outcome: Outcome = "cancelled"
         code: str | None = None
         try:
@@ -60,7 +70,7 @@ class AgentRuns:
             raise ToolError(f"{name} could not go on: {error}", code="agent.failed") from error
         finally:
             self._keep(inner, loop, outcome, code)
-        return _answer(name, ending)
+        return ending
 
     def _admitted(self, name: str) -> Agent:
         """The agent, if it may be called from here: checked at the list and again at the call."""
@@ -75,7 +85,9 @@ class AgentRuns:
         path = (*scope.agents, agent.spec.name)
         return mask_of_agent(scope.generation, scope.principal, scope.identity, path)
 
-    def _inner(self, agent: Agent, call_id: str, deadline: float | None) -> AskScope:
+    def _inner(
+        self, agent: Agent, call_id: str, deadline: float | None, results: KeptResults
+    ) -> AskScope:
         scope, stated = self.scope, agent.settings
         path = (*scope.agents, agent.spec.name)
         return replace(
@@ -90,6 +102,8 @@ class AgentRuns:
                 scope.limits.max_total_tokens,
                 history_tokens=scope.limits.history_tokens,
             ),
+            results=results,
+            services=replace(scope.services, results=results),
             agents=path,
             call=call_id,
         )
@@ -126,12 +140,21 @@ def _task(arguments: Mapping[str, Any]) -> str:
     return json.dumps(dict(arguments), ensure_ascii=False)
 
 
-def _answer(name: str, ending: Ending) -> str:
+def _answer(name: str, ending: Ending, loop: Loop, transcript: Transcript) -> str:
+    """What the agent said last; where its reply broke off, that is said too."""
     if ending.outcome in ("answered", "ended"):
-        return ending.text
+        reason = loop.progress.turns[-1].finish_reason
+        note = f"\n(This answer was cut off: {reason}.)" if reason in CUT_OFF else ""
+        return f"{ending.text or _last_text(transcript)}{note}"
     why = ending.error.message if ending.error is not None else ending.outcome
     so_far = f" It had written: {ending.text[:_MOST_TEXT]}" if ending.text.strip() else ""
     raise ToolError(f"{name} stopped before it was done: {why}.{so_far}", code="agent.limit")
+
+
+def _last_text(transcript: Transcript) -> str:
+    """The last words beside calls, for an agent that ends without any."""
+    said = (message.content for message in reversed(transcript.kept) if message.role == "assistant")
+    return next((text for text in said if isinstance(text, str) and text.strip()), "")
 
 
 @dataclass(frozen=True, slots=True)

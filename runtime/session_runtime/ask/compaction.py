@@ -4,7 +4,6 @@ System messages, the question and the newest turn stay as they are, and no call 
 """
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -27,8 +26,7 @@ AT_ONCE_CHARS: Final = 16_384
 _TARGET: Final = 0.6
 """How much of the room is used afterwards: a provider that remembers the beginning must read it anew."""
 
-_LEFT_OUT: Final = "(Earlier messages of this conversation are left out here.)"
-_REFERENCE: Final = re.compile(r"result_\d{1,6}(?!\d)")
+_NOTE: Final = Message("system", "(Earlier messages of this conversation are left out here.)")
 _DATA: Final = ("{", "[")
 
 
@@ -106,10 +104,9 @@ def _newest_turn(messages: Sequence[Message]) -> int:
 
 
 def _kept(text: str, tool: str, results: KeptResults) -> str | None:
-    """A reference to the whole result: the one that it bears already, or a new one if there is room."""
-    for reference in map(str, _REFERENCE.findall(text)):
-        if results.tool_of(reference) is not None:
-            return reference
+    """A reference to the whole result: the one it was shown with, or a new one if there is room."""
+    if (reference := results.reference_of(text)) is not None:
+        return reference
     place = results.place(readable=True, tool=tool)
     return place.reference if place is not None and place.keep(text) else None
 
@@ -130,15 +127,17 @@ def _value(text: str) -> object:
 
 def _without_oldest(messages: Sequence[Message], question_at: int, target: int) -> list[Message]:
     """The same without the oldest turns of the history, each from a user to the next one."""
-    head = [message for message in messages[:question_at] if message.role == "system"]
-    history = [message for message in messages[:question_at] if message.role != "system"]
-    rest = list(messages[question_at:])
+    before = [message for message in messages[:question_at] if message != _NOTE]
+    head = [message for message in before if message.role == "system"]
+    history = [message for message in before if message.role != "system"]
+    if not history:
+        return list(messages)
     total = sum(map(characters, messages))
     while history and total > target:
         turn = _oldest_turn(history)
         total -= sum(map(characters, history[:turn]))
         history = history[turn:]
-    return [*head, Message("system", _LEFT_OUT), *history, *rest]
+    return [*head, _NOTE, *history, *messages[question_at:]]
 
 
 def _oldest_turn(history: Sequence[Message]) -> int:

@@ -49,6 +49,13 @@ class CallGuard:
         own = self._max_calls - self._admitted
         return own if self._around is None else min(own, self._around.left)
 
+    @property
+    def most(self) -> int:
+        """The limit that is reached first: its own, or that of whoever called."""
+        own = self._max_calls - self._admitted
+        around = self._around
+        return self._max_calls if around is None or own <= around.left else around.most
+
     def within(self, max_calls: int) -> "CallGuard":
         """A guard of its own for what a call of this ask does."""
         return CallGuard(max_calls, self)
@@ -75,7 +82,7 @@ class CallGuard:
         if self.exhausted:
             return Refused(
                 "limit.calls",
-                f"the limit of {self._max_calls} tool calls for this request is reached: "
+                f"the limit of {self.most} tool calls for this request is reached: "
                 "answer now with what you have",
             )
         key = f"{name} {json.dumps(arguments, sort_keys=True)}"

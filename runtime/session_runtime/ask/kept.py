@@ -73,6 +73,7 @@ class KeptResults:
         self._revoked = revoked
         self._next = first
         self._kept: dict[str, _Kept] = {}
+        self._shown: dict[str, str] = {}
         self._dropped: set[str] = set()
         self._closed = False
         self._lock = threading.Lock()
@@ -95,6 +96,22 @@ class KeptResults:
         number, self._next = self._next, self._next + 1
         reference = f"result_{number}"
         return Place(reference, partial(self._keep, reference, tool)) if readable else None
+
+    def note(self, shown: str, place: Place | None) -> None:
+        """Remember that a model was shown this text in place of a result, if that was kept."""
+        if place is not None and self.tool_of(place.reference) is not None:
+            self._shown[shown] = place.reference
+
+    def reference_of(self, shown: str) -> str | None:
+        """The reference of the whole of which a model was shown just this text; None if there is none."""
+        reference = self._shown.get(shown)
+        return None if reference is None or self.tool_of(reference) is None else reference
+
+    def another(self) -> "KeptResults":
+        """Results of somebody else in the same ask: a sub-agent reads its own alone (ASK-11)."""
+        return KeptResults(
+            self._max_chars, 1, self._most_chars, room=self._room, revoked=self._revoked
+        )
 
     def close(self) -> None:
         """Keep nothing any more."""
@@ -160,6 +177,7 @@ class KeptResults:
         for reference in references:
             self._room.give_back(self._kept.pop(reference).size)
             self._dropped.add(reference)
+        self._shown = {text: each for text, each in self._shown.items() if each in self._kept}
 
     def _text(self, reference: str) -> str:
         with self._lock:

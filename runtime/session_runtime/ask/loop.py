@@ -144,9 +144,10 @@ class Loop:
             return
         readable = self._exposure.reads_results
         question_at = self._transcript.question_at
-        self._transcript.replace_sent(
-            await compacted(sent, question_at, most, results, readable=readable)
-        )
+        shorter = await compacted(sent, question_at, most, results, readable=readable)
+        if shorter == sent:
+            return
+        self._transcript.replace_sent(shorter)
         self.progress.carry = None
         load_reading(self._scope, self._exposure)
 
@@ -194,9 +195,8 @@ class Loop:
         if run.pending:
             return Ending("needs_confirmation", reply.text, pending=run.pending)
         if run.all_refused and self._scope.guard.exhausted:
-            return self._limit(
-                "limit.calls", f"the limit of {self._limits.max_tool_calls} tool calls is reached"
-            )
+            most = self._scope.guard.most
+            return self._limit("limit.calls", f"the limit of {most} tool calls is reached")
         return self._out_of_tokens()
 
     def _after_prose(self, reply: ModelReply) -> Ending | None:

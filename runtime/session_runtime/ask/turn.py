@@ -352,6 +352,8 @@ async def _run(scope: AskScope, item: Ready, place: Place | None) -> ToolResult:
         scope.consent.of(item.call),
     )
     result = replace(result, call_id=item.call.id)  # which a sub-agent's loop knows it by
+    if result.whole_chars is not None:
+        scope.results.note(result.content, place)
     _report_finished(scope, result)
     return result
 

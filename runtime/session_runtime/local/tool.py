@@ -9,12 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
+from session_runtime.config.agents import MAIN
 from session_runtime.errors import PermanentError
 from session_runtime.local.agents import AgentForm, read_form
 from session_runtime.local.candidate import MANIFEST, Candidate, Material, Stamp, unusable
 from session_runtime.local.code import Code, ImportPath, StoredCode, code_faults
 from session_runtime.local.manifest import Manifest, read_manifest
 from session_runtime.registry.names import canonical_name
+from session_runtime.registry.patterns import Patterns
 from session_runtime.registry.schema import ArgumentCheck, compile_schema
 from session_runtime.registry.spec import Annotations, Deprecated, ToolSpec
 
@@ -65,7 +67,8 @@ def _tool(candidate: Candidate, material: Material, digest: str, stamp: Stamp | 
     spec = _spec(candidate, read_manifest(material.manifest, material.label), digest)
     form = read_form(material) if candidate.is_agent else None
     if form is not None:
-        spec = replace(spec, timeout_s=spec.timeout_s or form.settings.timeout_s)
+        inner = MAIN not in Patterns(form.settings.callers)
+        spec = replace(spec, timeout_s=spec.timeout_s or form.settings.timeout_s, inner=inner)
     return LocalTool(spec, compile_schema(spec.parameters), material.code, stamp, form)
 
 

@@ -75,7 +75,7 @@ class MessageAssembly:
     def __init__(self, endpoint: faults.Endpoint) -> None:
         self._endpoint = endpoint
         self._blocks: list[_Block] = []
-        self._usage: dict[str, Any] = {}
+        self._usage: dict[str, int] = {}
         self._reason: str | None = None
         self._over = False
 
@@ -152,8 +152,9 @@ class MessageAssembly:
         reason = head.get("stop_reason") if isinstance(head, dict) else None
         if isinstance(reason, str) and reason:
             self._reason = reason
-        if isinstance(usage, dict):
-            self._usage |= {name: count for name, count in usage.items() if count is not None}
+        for name, count in usage.items() if isinstance(usage, dict) else ():
+            if isinstance(count, int) and count > self._usage.get(name, 0):
+                self._usage[name] = count
 
     def _begin_block(self, index: object, begun: object) -> str:
         if not isinstance(begun, dict):

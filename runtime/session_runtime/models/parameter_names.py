@@ -11,6 +11,7 @@ from itertools import count
 from typing import Any, Final
 
 from session_runtime.types import JsonObject
+from session_runtime.wire import strict_json
 
 _FITS: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _UNFIT: Final = re.compile(r"[^A-Za-z0-9_.-]")
@@ -45,13 +46,13 @@ class ParameterNames:
         if not self._own:
             return arguments
         try:
-            given = json.loads(arguments)
+            given = strict_json(arguments)
         except (ValueError, RecursionError):
             return arguments
         if not isinstance(given, dict) or self._own.keys().isdisjoint(given):
             return arguments
         named = {self._own.get(name, name): value for name, value in given.items()}
-        return json.dumps(named, ensure_ascii=False)
+        return json.dumps(named, ensure_ascii=False) if len(named) == len(given) else arguments
 
     def _renamed(self, values: JsonObject) -> dict[str, Any]:
         return {self._sent.get(name, name): value for name, value in values.items()}

@@ -66,7 +66,8 @@ class Policy:
     while its feature is, if it is destructive and such tools are denied, and for an identity that
     lacks one of the roles it requires; a ``revoked`` one is off for everybody (REL-9). What a source
     does not offer to somebody is not there for them (RTE-2). The ``private`` tools of sub-agents are
-    there for those alone, ``agents`` are those themselves (ASK-11).
+    there for those alone; ``agents`` are those themselves, and the ``inner`` ones only other agents may
+    call (ASK-11).
     """
 
     positions: Mapping[str, int]
@@ -80,6 +81,7 @@ class Policy:
     offers: tuple["_Offers", ...] = ()
     private: int = 0
     agents: int = 0
+    inner: int = 0
 
     def under(self, revocations: Revocations) -> "Policy":
         """The same policy without what is revoked, now or later."""
@@ -87,8 +89,7 @@ class Policy:
 
     def permitted(self, principal: Principal, identity: Identity) -> int:
         """Compute what may be seen and called for ``identity`` by ``principal``: what both may."""
-        shared = self._offered(routed_as(principal, identity)) & ~self.private
-        return shared & self._ruled(principal, identity, 0)
+        return self._shared(principal, identity) & ~self.inner
 
     def permitted_alone(self, principal: Principal, identity: Identity) -> int:
         """Compute the same where no ask is that a sub-agent could be a part of (ASK-11)."""
@@ -99,8 +100,12 @@ class Policy:
 
         Its own tools are allowed with it, and denied like any other (ASK-11).
         """
-        shared = self.permitted(principal, identity) & agent.shared
+        shared = self._shared(principal, identity) & agent.shared
         return shared | (agent.own & self._ruled(principal, identity, agent.own))
+
+    def _shared(self, principal: Principal, identity: Identity) -> int:
+        offered = self._offered(routed_as(principal, identity)) & ~self.private
+        return offered & self._ruled(principal, identity, 0)
 
     def mask(self, identity: Identity) -> int:
         """Compute the tools that ``identity`` may see and call if it asks now, one bit each."""
@@ -162,6 +167,8 @@ class Policy:
         """What keeps a tool from everybody."""
         if spec.owner:
             return f"for the sub-agent {spec.owner!r} alone"
+        if spec.inner:
+            return "for other sub-agents alone: callers in its agent.toml does not name main"
         if bit & self.switched_off:
             return f"off: its feature {spec.feature!r} is not on in [features]"
         if bit & self.destructive:
@@ -253,6 +260,7 @@ def compile_policy(
         tuple(_compile_offers(specs, positions, sources)),
         bits([position for position, spec in enumerate(specs) if spec.owner]),
         bits([position for position, spec in enumerate(specs) if spec.origin == "agent"]),
+        bits([position for position, spec in enumerate(specs) if spec.inner]),
     )
 
 

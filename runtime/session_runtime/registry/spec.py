@@ -42,7 +42,8 @@ class ToolSpec:
     the source recognises a call that it had before by the context's idempotency key. ``requires`` are
     roles, all of which an identity must hold; ``feature`` is a flag that must be on. ``digest`` covers
     everything that a caller could notice. Compared by identity: two specs are the same only if they are the
-    same object. ``owner`` is the sub-agent that alone may call the tool, empty for a shared one (ASK-11).
+    same object. ``owner`` is the sub-agent that alone may call the tool, empty for a shared one; an
+    ``inner`` one is a sub-agent that only others may call (ASK-11).
     """
 
     name: str
@@ -66,6 +67,7 @@ class ToolSpec:
     idle_timeout_s: float | None = None
     keyed: bool = False
     owner: str = ""
+    inner: bool = False
 
     @property
     def repeatable(self) -> bool:
