@@ -48,7 +48,7 @@ def test_it_is_installed_with_all_that_its_configuration_may_want_and_has_a_boun
     None
 ):
     page = (UNIT.parents[1] / "deploy.md").read_text("utf-8")
-    install = "pip install 'session-runtime[mcp,mqtt,web]'"
+    install = "pip install '.[mcp,mqtt,web]'"
     assert install in UNIT.read_text("utf-8")
     assert install in page
     assert settings()["MemoryMax"] == ["2G"]
