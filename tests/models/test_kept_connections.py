@@ -270,3 +270,16 @@ async def test_cookies_are_dropped() -> None:
         answer = await asking.post(service.url, content=b"{}")
         assert dict(answer.headers) == {"content-length": "1", "x-kept": "yes"}
         assert not asking.cookies
+
+
+async def test_chunks_that_arrived_together_are_one_piece_and_what_breaks_behind_them_is_told() -> (
+    None
+):
+    chunks = b"".join(b"1\r\n%d\r\n" % number for number in range(9)) + b"no length\r\n"
+    head = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
+    async with running(Service(lambda *_: head + chunks)) as service, client() as asking:
+        async with asking.stream("POST", service.url, content=b"{}") as response:
+            pieces = response.aiter_raw()
+            assert await anext(pieces) == b"012345678"
+            with pytest.raises(httpx2.RemoteProtocolError, match="illegal chunk header"):
+                await anext(pieces)

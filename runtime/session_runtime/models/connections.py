@@ -7,11 +7,12 @@ asks the system about each idle one: with 50 asks in flight that was a quarter o
 import asyncio
 import ssl
 from collections import deque
-from collections.abc import AsyncIterable, AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
+import h11
 import httpcore2
 import httpx2
 
@@ -37,6 +38,7 @@ _KINDS: Final[Mapping[type[Exception], type[httpx2.TransportError]]] = {
 
 
 _BROKEN: Final = (httpx2.ReadError, httpx2.WriteError, httpx2.RemoteProtocolError)
+_Event = h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED] | h11.RemoteProtocolError
 _COOKIES: Final = frozenset({b"set-cookie", b"set-cookie2"})
 
 
@@ -57,13 +59,39 @@ class _Connection:
 
 
 class _Http(httpcore2.AsyncHTTP11Connection):
-    """HTTP on one connection; the library does not tell what is left behind a response."""
+    """HTTP on one connection; the library does not tell what is left behind a response.
+
+    Servers send each event of a stream as a chunk. The library hands on every chunk by itself, through
+    six iterators; here all chunks that have arrived are one piece.
+    """
 
     @property
     def drained(self) -> bool:
         """Whether nothing was taken from the socket that no response holds."""
         left, _ = self._h11_state.trailing_data
         return not left
+
+    async def _receive_response_body(self, request: httpcore2.Request) -> AsyncGenerator[bytes]:
+        timeout = request.extensions.get("timeout", {}).get("read")
+        while True:
+            pieces, event = self._arrived(await self._receive_event(timeout))
+            if pieces:
+                yield b"".join(pieces)
+            if isinstance(event, h11.RemoteProtocolError):
+                raise httpcore2.RemoteProtocolError(str(event)) from event
+            if event is not h11.NEED_DATA:
+                return
+
+    def _arrived(self, event: _Event) -> tuple[list[bytes], _Event]:
+        """The data from this event on, and what stands behind it: an event, or the fault there."""
+        pieces: list[bytes] = []
+        try:
+            while isinstance(event, h11.Data):
+                pieces.append(bytes(event.data))
+                event = self._h11_state.next_event()
+        except h11.RemoteProtocolError as error:
+            return pieces, error
+        return pieces, event
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,8 @@ def call_extra(fields: Mapping[str, Any]) -> JsonObject:
 
 
 def _filled(fields: Mapping[str, Any], without: frozenset[str]) -> JsonObject:
+    if without.issuperset(fields):
+        return {}
     return {
         name: value
         for name, value in fields.items()

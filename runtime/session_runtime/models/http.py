@@ -10,7 +10,6 @@ import itertools
 import logging
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Final, TypeVar
@@ -37,7 +36,6 @@ CONNECT_TIMEOUT_S: Final = 10.0
 MAX_LEFT_OUT: Final = 8
 _AFTER_DONE_S: Final = 0.1
 _TURN_S: Final = 0.005
-_TURN_PIECES: Final = 32
 _PLAIN: Final = frozenset({"", "identity"})
 _log: Final = logging.getLogger(__name__)
 
@@ -57,9 +55,10 @@ class ModelServer:
         self._model = profile.model
         self._url = _url(profile.base_url or "", api.path)
         self._headers = _headers(profile, api)
-        self._timeout = httpx2.Timeout(
+        timeout = httpx2.Timeout(
             profile.timeout_s, connect=min(profile.timeout_s, CONNECT_TIMEOUT_S), pool=None
         )
+        self._limits: Final = {"timeout": timeout.as_dict()}
         shown = masked_address(profile.base_url or "")
         self.endpoint = faults.Endpoint(shown, secrets_of(profile), api)
         self._left_out: frozenset[str] = frozenset()
@@ -131,22 +130,19 @@ class ModelServer:
 
     @contextlib.asynccontextmanager
     async def _sent(self, body: Body) -> AsyncIterator[httpx2.Response]:
+        # The client's own way to build a request merges headers and cookies anew for each.
+        request = httpx2.Request(
+            "POST", self._url, headers=self._headers, content=body.content, extensions=self._limits
+        )
         try:
-            async with self._stream(body) as response:
+            response = await self._client.send(request, stream=True, follow_redirects=False)
+            try:
                 yield response
+            finally:
+                await response.aclose()
         except httpx2.TransportError as error:
             # Not "from error": the text of a protocol error may quote the header with the key.
             raise faults.from_transport(self.endpoint, error) from None
-
-    def _stream(self, body: Body) -> AbstractAsyncContextManager[httpx2.Response]:
-        return self._client.stream(
-            "POST",
-            self._url,
-            content=body.content,
-            headers=self._headers,
-            timeout=self._timeout,
-            follow_redirects=False,
-        )
 
 
 def open_client(base_url: str) -> httpx2.AsyncClient:
@@ -210,17 +206,15 @@ def _rest_s(reader: ReplyReader) -> float:
 
 
 class _Turns:
-    """When others are to have a turn: seldom enough to cost nothing where pieces come one by one."""
+    """When others are to have a turn: a service decides how much there is to do with a piece."""
 
     def __init__(self) -> None:
         self._clock = asyncio.get_running_loop().time
         self._since = self._clock()
-        self._pieces = 0
 
     def due(self) -> bool:
-        """Count a piece; a service decides how small they are, and how many arrive at once."""
-        self._pieces += 1
-        if self._pieces % _TURN_PIECES or self._clock() - self._since < _TURN_S:
+        """Whether the last turn of others is too long ago; it counts as now then."""
+        if self._clock() - self._since < _TURN_S:
             return False
         self._since = self._clock()
         return True
@@ -246,8 +240,9 @@ def _url(base_url: str, path: str) -> httpx2.URL:
     return url.copy_with(path=url.path.rstrip("/") + path)
 
 
-def _headers(profile: ModelProfile, api: faults.Api) -> dict[str, str]:
+def _headers(profile: ModelProfile, api: faults.Api) -> httpx2.Headers:
     headers = {
+        "connection": "keep-alive",
         "content-type": "application/json",
         "accept": "text/event-stream, application/json",
         "accept-encoding": "identity",
@@ -257,4 +252,4 @@ def _headers(profile: ModelProfile, api: faults.Api) -> dict[str, str]:
     if profile.api_key:
         headers[api.key_header] = api.key_scheme + profile.api_key.get_secret_value()
     added = {name.lower(): value.get_secret_value() for name, value in profile.headers.items()}
-    return headers | added
+    return httpx2.Headers(headers | added)

@@ -46,11 +46,23 @@ class SseParser:
         """Add bytes as they arrived; returns the events that they complete, in order."""
         if not piece:
             return []
-        if self._is_idle and len(piece) <= self._max_event_bytes:
-            if _PLAIN_EVENTS.fullmatch(piece):
-                return [SseEvent(data.decode("utf-8", "replace")) for data in _DATA.findall(piece)]
-            if not piece.strip(b"\n"):
-                return []
+        plain = self._plain_events(piece)
+        if plain:
+            self._at_start = False
+        events = [
+            SseEvent(data.decode("utf-8", "replace")) for data in _DATA.findall(piece, 0, plain)
+        ]
+        rest = piece[plain:]
+        return events + self._lines(rest) if rest else events
+
+    def _plain_events(self, piece: bytes) -> int:
+        """How many bytes at the beginning of the piece are whole events in the usual form."""
+        if len(piece) > self._max_event_bytes or not self._is_idle:
+            return 0
+        found = _PLAIN_EVENTS.match(piece)
+        return found.end() if found else 0
+
+    def _lines(self, piece: bytes) -> list[SseEvent]:
         if self._after_cr:
             piece = piece.removeprefix(b"\n")
         self._after_cr = piece.endswith(b"\r")
@@ -68,9 +80,8 @@ class SseParser:
 
     @property
     def _is_idle(self) -> bool:
-        """Whether it stands between two events: empty lines mean nothing there."""
-        begun = self._unfinished or self._data or self._type or self._after_cr
-        return not begun and not self._at_start
+        """Whether it stands between two events."""
+        return not (self._unfinished or self._data or self._type or self._after_cr)
 
     def _keep(self, part: bytes) -> None:
         self._unfinished += part

@@ -115,6 +115,9 @@ class HeldText:
 
     def _plain(self, piece: str) -> str | None:
         """Tell it, and look for the end of thinking that the server had opened: calls may stand behind it."""
+        if CLOSING[0] not in piece and not self._kept:
+            self._on_text(piece)
+            return None
         text = self._kept + piece
         before, closed, rest = text.partition(CLOSING)
         if closed:
