@@ -1,5 +1,6 @@
 """Counts the calls of one ask against its limits (ASK-8); tokens and time are watched by the loop."""
 
+import hashlib
 import json
 from dataclasses import dataclass
 
@@ -24,10 +25,17 @@ class Refused:
     reason: str
 
 
+def same_as(arguments: JsonObject) -> str:
+    """What arguments have in common with equal ones and with no others; long ones take a while."""
+    written = json.dumps(arguments, sort_keys=True)
+    return hashlib.blake2b(written.encode(), digest_size=16).hexdigest()
+
+
 class CallGuard:
     """Admits calls in order: at most ``max_calls``, and the same call with the same arguments thrice.
 
-    What it admits counts for ``around`` too, the guard of whoever called (ASK-11).
+    What it admits counts for ``around`` too, the guard of whoever called (ASK-11). Only the event loop may
+    ask it: a look at what is left and the count that follows must not be parted.
     """
 
     def __init__(self, max_calls: int, around: "CallGuard | None" = None) -> None:
@@ -77,15 +85,15 @@ class CallGuard:
             "or answer with what you have",
         )
 
-    def admit(self, name: str, arguments: JsonObject) -> Admitted | Refused:
-        """Decide about one call."""
+    def admit(self, name: str, same_as: str) -> Admitted | Refused:
+        """Decide about one call; what it is the ``same_as`` is told by the function of that name."""
         if self.exhausted:
             return Refused(
                 "limit.calls",
                 f"the limit of {self.most} tool calls for this request is reached: "
                 "answer now with what you have",
             )
-        key = f"{name} {json.dumps(arguments, sort_keys=True)}"
+        key = f"{name} {same_as}"
         count = self._seen.get(key, 0) + 1
         if count >= REFUSE_AT:
             return Refused(
