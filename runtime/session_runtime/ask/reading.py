@@ -1,4 +1,4 @@
-"""Reads what the calls of a reply say, long ones in a thread; which may run is decided in ``turn`` (ASK-5)."""
+"""Reads what calls of a reply say, long ones in a thread; which may run is decided in ``turn`` (ASK-5)."""
 
 import json
 from collections.abc import Callable
