@@ -103,14 +103,13 @@ class AgentRuns:
             scope,
             emitter=AgentEmitter(scope.emitter, "/".join(path), call_id),
             guard=scope.guard.within(stated.max_tool_calls),
+            steps=scope.steps.within(stated.max_steps),
             deadline=_ends_by(
                 scope.deadline if deadline is None else min(scope.deadline, deadline)
             ),
             consent=_Nobody(agent.spec.name),
             limits=LoopLimits(
-                stated.max_steps,
-                stated.max_tool_calls,
-                scope.limits.max_total_tokens,
+                max_total_tokens=scope.limits.max_total_tokens,
                 history_tokens=scope.limits.history_tokens,
             ),
             results=results,

@@ -105,16 +105,15 @@ class Loop:
 
     async def run(self) -> Ending:
         """Take turns until one of them ends the ask (ASK-7, ASK-8)."""
-        for step in range(1, self._limits.max_steps + 1):
+        while self._scope.steps.begin():
             try:
-                ending = await self._turn(step)
+                ending = await self._turn(self.progress.step + 1)
             except DeadlineReached:
                 return self._limit("limit.deadline", "the time for this request is up")
             if ending is not None:
                 return ending
-        return self._limit(
-            "limit.steps", f"the limit of {self._limits.max_steps} model turns is reached"
-        )
+        most = self._scope.steps.most
+        return self._limit("limit.steps", f"the limit of {most} model turns is reached")
 
     async def _turn(self, step: int) -> Ending | None:
         await self._fit()
