@@ -276,11 +276,13 @@ def _answer(message: Message, call: Callable[[ToolCall], Block], origin: str | N
 
 
 def _result(message: Message) -> Block:
+    """The result of a call; services refuse a failure that says nothing."""
     result = {"type": "tool_result", "tool_use_id": fitting_id(message.tool_call_id or "")}
-    if has_image(message.content):
-        return {**result, "content": _parts(message.content)}
     text = plain_text(message.content)
-    return {**result, "content": text} if text.strip() else result
+    shown = _parts(message.content) if has_image(message.content) else text
+    if not text.strip():
+        return result
+    return {**result, "content": shown, **({"is_error": True} if message.is_error else {})}
 
 
 def _parts(content: Content | None) -> list[Block]:
