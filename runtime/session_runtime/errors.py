@@ -10,6 +10,7 @@
     │   └── BusyError              refused before any work began (capacity, draining); HTTP 503
     └── PermanentError             trying the same thing again cannot help
         └── ToolError              raised by a handler: its text is written for the model
+            └── UnfinishedError    a sub-agent stopped too early: its text holds what there is so far
 
 ``code`` is a dotted, stable name (``model.rate_limited``): clients and metrics rely on it, not on
 the text. ``docs/errors.md`` describes every one.
@@ -105,3 +106,7 @@ class ToolError(PermanentError):
 
     def __init__(self, message: str, *, code: str = "tool.failed") -> None:
         super().__init__(message, code=code)
+
+
+class UnfinishedError(ToolError):
+    """A sub-agent ended before its task did; more of this text is shown than of others."""

@@ -125,8 +125,9 @@ class ToolCall:
 class Message:
     """One message of a transcript; names of tools in it are canonical.
 
-    ``tool_calls`` only on assistant messages, ``tool_call_id`` only on tool messages; ``extra`` keeps
-    unknown provider fields (reasoning, signatures) of an assistant message for the next request.
+    ``tool_calls`` only on assistant messages, ``tool_call_id`` and ``is_error`` (the call failed, or was not
+    run) only on tool messages; ``extra`` keeps unknown provider fields (reasoning, signatures) of an
+    assistant message for the next request.
     """
 
     role: Role
@@ -134,6 +135,7 @@ class Message:
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None
     extra: JsonObject = field(default_factory=nothing)
+    is_error: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,10 @@ class Play:
         self.requests[name].append(request)
         return self._replies[name].pop(0)
 
+    def add(self, name: str, reply: Reply) -> None:
+        """One more reply, which could not be made before there was an event loop."""
+        self._replies[name].append(reply)
+
     def tools(self, name: str, turn: int = 0) -> list[str]:
         return [tool["function"]["name"] for tool in self.requests[name][turn].get("tools", ())]
 

@@ -126,6 +126,8 @@ async def test_a_conversation_of_another_mode_goes_on(
         ('{"calls": [{"name": "tool_search", "argum', "failed", "model.empty_answer", ""),
         ('{"calls": []}', "failed", "model.empty_answer", ""),
         ('{"answer": "half of it', "answered", None, "half of it"),
+        ('{"calls": [], "answer": "Behind calls."}', "answered", None, "Behind calls."),
+        ('{"thought": "Hm.", "answer": "Behind that."}', "answered", None, "Behind that."),
         ("It ignores the form.", "answered", None, "It ignores the form."),
     ],
 )

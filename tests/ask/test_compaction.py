@@ -16,14 +16,14 @@ from session_runtime.ask.history import repair_history
 from session_runtime.ask.kept import KeptResults
 from session_runtime.testing.replies import reply_calls, reply_text
 from session_runtime.testing.upstream import Upstream
-from session_runtime.types import ImagePart, Message, TextPart, ToolCall, ToolsLoaded
+from session_runtime.types import Content, ImagePart, Message, TextPart, ToolCall, ToolsLoaded
 from tests.support import ask, chat_profile, opened, write_handler
 
 LONG = "x" * 4_000
 SYSTEM = Message("system", "Be kind.")
 
 
-def turn(number: int, text: str = LONG) -> list[Message]:
+def turn(number: int, text: Content = LONG) -> list[Message]:
     """A question, a call, its result, an answer."""
     call = ToolCall(f"c{number}", "look", "{}")
     return [
@@ -112,6 +112,29 @@ def test_what_was_left_out_is_told_once_and_only_where_something_was(history: in
     twice = fit(list(once), len(once) - 4, 3_000)
     notes = [each for each in twice if each.role == "system" and each != SYSTEM]
     assert (len(notes), twice) == (history, once)
+
+
+@pytest.mark.requirement("ASK-2")
+def test_a_result_of_several_parts_becomes_short_too_and_its_text_can_be_read_whole() -> None:
+    results = KeptResults()
+    parts = (TextPart("a" * 2_000), ImagePart("data:image/png;base64,AA=="), TextPart("b" * 2_000))
+    shorter = fit([SYSTEM, *turn(1, parts), *turn(2, "b")], 1, 2_000, results)
+    short = shorter[3].content
+    assert isinstance(short, str)
+    assert len(short) <= SHORT_CHARS
+    reference = re.findall(r"result_\d+", short)[-1]
+    whole = f"{'a' * 2_000}\n[an image, not shown]\n{'b' * 2_000}"
+    assert results.read(reference, 0, 9_999).text == whole
+
+
+@pytest.mark.requirement("ASK-2")
+def test_an_image_in_an_old_result_becomes_a_note_and_that_of_the_newest_turn_stays() -> None:
+    parts = (TextPart("see"), ImagePart("https://a.test/b.png"))
+    results = KeptResults()
+    shorter = fit([SYSTEM, *turn(1, parts), *turn(2, parts)[:3]], 1, 6_000, results)
+    contents = [each.content for each in shorter if each.role == "tool"]
+    assert contents == ["see\n[an image, not shown]", parts]
+    assert not results.used
 
 
 def test_without_a_reader_no_reference_is_given() -> None:

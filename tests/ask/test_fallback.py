@@ -9,7 +9,7 @@ import pytest
 from session_runtime import Identity, Message, Runtime
 from session_runtime.ask.emitter import Emitter, discard
 from session_runtime.ask.exposure import Exposure, open_exposure
-from session_runtime.ask.guards import CallGuard
+from session_runtime.ask.guards import CallGuard, StepGuard
 from session_runtime.ask.loop import Ending, Loop
 from session_runtime.ask.scope import AskScope, LoopLimits
 from session_runtime.ask.transcript import Transcript
@@ -65,9 +65,9 @@ def loop_of(runtime: Runtime, models: dict[str, Carrying]) -> tuple[Loop, Exposu
     generation = replace(runtime.generation, profiles=profiles)
     deadline = asyncio.get_running_loop().time() + 60
     emitter = Emitter("ask_1", discard)
-    guard, consent = CallGuard(10), nobody_agrees()
+    guard, steps, consent = CallGuard(10), StepGuard(9), nobody_agrees()
     scope = AskScope(
-        "ask_1", generation, Identity(), emitter, guard, deadline, consent, LoopLimits(9, 9)
+        "ask_1", generation, Identity(), emitter, guard, steps, deadline, consent, LoopLimits()
     )
     mask = generation.policy.mask(Identity())
     exposure = open_exposure(generation, profiles["main"], mask, ())

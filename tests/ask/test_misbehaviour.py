@@ -59,7 +59,7 @@ DOWN = End(outcome="failed", error="model.unavailable")
 ENDS: Mapping[str, End] = {
     **{name: RUNS for name in MISBEHAVIOURS if name.startswith(("text_", "thinking_"))},
     **{name: WRONG for name in MISBEHAVIOURS if name.startswith("arguments_")},
-    "text_half": EMPTY,
+    **{name: EMPTY for name in MISBEHAVIOURS if name.endswith("_half")},
     "thinking_endless": EMPTY,
     "arguments_object": RUNS,
     "arguments_fenced": RUNS,

@@ -1,6 +1,7 @@
 """Bodies of Messages requests, compared as whole objects, and what a refusal of one is about."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from session_runtime.models.faults import RefusedError
 from session_runtime.models.messages_body import OPENING, BlockMemo, MessagesBodyWriter, fitting_id
 from session_runtime.registry.spec import Deprecated
 from session_runtime.testing.message_form import refused
-from session_runtime.types import ImagePart, Message, TextPart, ToolCall
+from session_runtime.types import Content, ImagePart, Message, TextPart, ToolCall
 from tests.models.building import profile, properties, request, tool
 
 ORIGIN = "here"
@@ -214,6 +215,32 @@ def test_numbers_that_json_cannot_hold_are_sent_as_text() -> None:
     )
     assert sent["messages"][1]["content"][0]["input"] == {"x": "NaN", "y": "1e999", "z": 1.5}
     assert sent["messages"][2]["content"] == [{"type": "tool_result", "tool_use_id": "a"}]
+
+
+@pytest.mark.parametrize(
+    ("content", "sent"),
+    [
+        ("it broke", {"content": "it broke", "is_error": True}),
+        ("", {}),  # services refuse a failure that says nothing
+        (
+            (TextPart("see"), ImagePart("https://a.test/b.png")),
+            {
+                "content": [
+                    text("see"),
+                    {"type": "image", "source": {"type": "url", "url": "https://a.test/b.png"}},
+                ],
+                "is_error": True,
+            },
+        ),
+    ],
+)
+def test_a_failed_result_says_so(content: Content, sent: Mapping[str, Any]) -> None:
+    body = written(
+        Message("user", "a"),
+        Message("assistant", None, (ToolCall("a", "t", "{}"),)),
+        Message("tool", content, tool_call_id="a", is_error=True),
+    )
+    assert body["messages"][2]["content"] == [{"type": "tool_result", "tool_use_id": "a", **sent}]
 
 
 @pytest.mark.parametrize(

@@ -123,14 +123,26 @@ def test_a_malformed_request_leaves_a_trace_that_tells_that_nothing_was_chosen(
 
 @pytest.mark.requirement("OPS-2")
 def test_calls_of_a_sub_agent_count_for_the_limit_of_the_ask(tmp_path: Path) -> None:
-    trace = recorded(tmp_path, AskRequest("delegate"))
-    assert [each.same for each in replay_all(prepared(tmp_path), trace)] == [True]
-    fewer = edited("max_tool_calls = 5", "max_tool_calls = 3")
+    enough = edited("max_steps = 5", "max_steps = 9")
+    trace = recorded(tmp_path, AskRequest("delegate"), text=enough)
+    assert [each.same for each in replay_all(prepared(tmp_path, enough), trace)] == [True]
+    fewer = enough.replace("max_tool_calls = 5", "max_tool_calls = 3")
     (replayed,) = replay_all(prepared(tmp_path, fewer), trace)
     assert told(replayed) == [
         "call of notes.add: ran -> limit.calls",
         "ends as answered after 4 turns -> limit.calls after 3",
     ]
+
+
+@pytest.mark.requirement("OPS-2")
+def test_turns_of_a_sub_agent_count_for_the_limit_of_the_ask(tmp_path: Path) -> None:
+    trace = recorded(
+        tmp_path, AskRequest("delegate"), text=edited("max_steps = 5", "max_steps = 9")
+    )
+    (replayed,) = replay_all(prepared(tmp_path, edited("max_steps = 5", "max_steps = 4")), trace)
+    assert told(replayed) == ["ends as answered after 4 turns -> limit.steps after 3"]
+    (replayed,) = replay_all(prepared(tmp_path, edited("max_steps = 5", "max_steps = 2")), trace)
+    assert replayed.unknown == ("how a sub-agent ends that has fewer turns",)
 
 
 def test_a_summary_names_a_bounded_number_of_things() -> None:

@@ -111,7 +111,7 @@ ASK: tuple[Requirement, ...] = (
         "(model, limits, shared tools, who may call it, remote servers) and tools of its own. For "
         "the main model it is a tool, named without a prefix. It sees all the tools on its list, "
         "which is checked when listing and when calling. It cannot call itself or close a circle, "
-        "its depth is limited, and it shares the budgets of the ask.",
+        "its depth is limited, and it shares the budgets of the ask: turns, calls, tokens and time.",
     ),
     met(
         "ASK-12a",

@@ -23,7 +23,10 @@ from session_runtime.wire import (
 )
 
 NAME = st.text(min_size=1, max_size=12)
-KNOWN = {"role", "content", "tool_calls", "tool_call_id", "id", "type", "function", "recovered"}
+KNOWN = {
+    *("role", "content", "tool_calls", "tool_call_id", "is_error", "id", "type", "function"),
+    "recovered",
+}
 EXTRA = st.dictionaries(NAME.filter(lambda name: name not in KNOWN), st.integers() | st.text())
 CALLS = st.builds(
     ToolCall, id=NAME, name=NAME, arguments=st.text(), recovered=st.booleans(), extra=EXTRA
@@ -45,7 +48,14 @@ MESSAGES = st.one_of(
         st.lists(CALLS, max_size=3).map(lambda calls: tuple(calls)),
         extra=EXTRA,
     ),
-    st.builds(Message, st.just("tool"), CONTENT, tool_call_id=st.none() | NAME, extra=EXTRA),
+    st.builds(
+        Message,
+        st.just("tool"),
+        CONTENT,
+        tool_call_id=st.none() | NAME,
+        extra=EXTRA,
+        is_error=st.booleans(),
+    ),
 )
 
 
@@ -200,6 +210,10 @@ def test_a_call_without_arguments_has_empty_ones() -> None:
         (
             {"messages": [{"role": "user", "content": "a", "tool_calls": [{}]}]},
             "messages[0].tool_calls: only a message of role assistant may have them",
+        ),
+        (
+            {"messages": [{"role": "user", "content": "a", "is_error": True}]},
+            "messages[0].is_error: only a message of role tool may have it",
         ),
         (
             {"messages": [{"role": "user", "content": "a", "tool_call_id": "c"}]},

@@ -3,12 +3,15 @@
 Which agents there are is decided in ``generation.agents``, what they may use in ``registry.policy``.
 """
 
+import asyncio
 import json
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from session_runtime.ask.agent_ends import answer_of, could_not_go_on
 from session_runtime.ask.emitter import AgentEmitter
 from session_runtime.ask.exposure import whole_exposure
 from session_runtime.ask.kept import KeptResults
@@ -18,13 +21,18 @@ from session_runtime.ask.transcript import Transcript
 from session_runtime.errors import SessionRuntimeError, ToolError
 from session_runtime.generation import Generation, Profile
 from session_runtime.generation.agents import Agent
-from session_runtime.models.base import CUT_OFF
 from session_runtime.registry.invoke.consent import Consent, NotRun, Proposed
 from session_runtime.trace.record import AgentRecord
 from session_runtime.types import Identity, Message, Outcome, PendingCall, Principal, ToolCall
 
+STOPPING_S: Final = 2.0
+"""How long before its call is cut off an agent ends by itself: its tools stop, and it says what it did."""
+
+_SHARE: Final = 0.25
+"""The most of the time of a call that is kept for that."""
+
 _TASK: Final = ("prompt", "task")
-_MOST_TEXT: Final = 4_000
+_log = logging.getLogger(__name__)
 
 ProfileInUse = Callable[[], Profile]
 
@@ -56,7 +64,7 @@ class AgentRuns:
             inner = with_agents(scope, lambda: exposure.profile)
             loop = Loop(inner, exposure, transcript)
             ending = await self._finished(name, inner, loop)
-        return _answer(name, ending, loop, transcript)
+        return answer_of(name, ending, loop.progress, transcript)
 
     async def _finished(self, name: str, inner: AskScope, loop: Loop) -> Ending:
         """Let the loop run to its end, and keep what it did for the trace however that comes."""
@@ -67,7 +75,8 @@ class AgentRuns:
             outcome, code = ending.outcome, ending.error.code if ending.error else None
         except SessionRuntimeError as error:
             outcome, code = "failed", error.code
-            raise ToolError(f"{name} could not go on: {error}", code="agent.failed") from error
+            _log.warning("sub-agent %r could not go on (%s): %s", name, code, error)
+            raise could_not_go_on(name, error, loop.progress) from error
         finally:
             self._keep(inner, loop, outcome, code)
         return ending
@@ -94,12 +103,13 @@ class AgentRuns:
             scope,
             emitter=AgentEmitter(scope.emitter, "/".join(path), call_id),
             guard=scope.guard.within(stated.max_tool_calls),
-            deadline=scope.deadline if deadline is None else min(scope.deadline, deadline),
+            steps=scope.steps.within(stated.max_steps),
+            deadline=_ends_by(
+                scope.deadline if deadline is None else min(scope.deadline, deadline)
+            ),
             consent=_Nobody(agent.spec.name),
             limits=LoopLimits(
-                stated.max_steps,
-                stated.max_tool_calls,
-                scope.limits.max_total_tokens,
+                max_total_tokens=scope.limits.max_total_tokens,
                 history_tokens=scope.limits.history_tokens,
             ),
             results=results,
@@ -140,21 +150,10 @@ def _task(arguments: Mapping[str, Any]) -> str:
     return json.dumps(dict(arguments), ensure_ascii=False)
 
 
-def _answer(name: str, ending: Ending, loop: Loop, transcript: Transcript) -> str:
-    """What the agent said last; where its reply broke off, that is said too."""
-    if ending.outcome in ("answered", "ended"):
-        reason = loop.progress.turns[-1].finish_reason
-        note = f"\n(This answer was cut off: {reason}.)" if reason in CUT_OFF else ""
-        return f"{ending.text or _last_text(transcript)}{note}"
-    why = ending.error.message if ending.error is not None else ending.outcome
-    so_far = f" It had written: {ending.text[:_MOST_TEXT]}" if ending.text.strip() else ""
-    raise ToolError(f"{name} stopped before it was done: {why}.{so_far}", code="agent.limit")
-
-
-def _last_text(transcript: Transcript) -> str:
-    """The last words beside calls, for an agent that ends without any."""
-    said = (message.content for message in reversed(transcript.kept) if message.role == "assistant")
-    return next((text for text in said if isinstance(text, str) and text.strip()), "")
+def _ends_by(cut_off_at: float) -> float:
+    """When an agent has to end so that its call still gets what it has: both in event-loop time."""
+    left_s = cut_off_at - asyncio.get_running_loop().time()
+    return cut_off_at - min(STOPPING_S, max(0.0, left_s) * _SHARE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Final
 
 from session_runtime.ask.kept import KeptResults
+from session_runtime.models.http_body import plain_text
 from session_runtime.registry.invoke.summary import summarise
 from session_runtime.threads import aside
 from session_runtime.types import Message, TextPart
@@ -72,7 +73,7 @@ def _to_shorten(
 ) -> dict[int, tuple[str, str | None]]:
     """Which results become short, by their places, each with its text and its reference, if it has one.
 
-    From the oldest on, until there is room.
+    From the oldest on, until there is room. Of a result of several parts, notes stand for the images.
     """
     chosen: dict[int, tuple[str, str | None]] = {}
     total = sum(map(characters, messages))
@@ -80,12 +81,13 @@ def _to_shorten(
     for at in range(_newest_turn(messages)):
         if total <= target:
             break
-        message, text = messages[at], messages[at].content
-        if message.role != "tool" or not isinstance(text, str) or len(text) <= WORTH_CHARS:
+        message, takes = messages[at], characters(messages[at])
+        if message.role != "tool" or takes <= WORTH_CHARS:
             continue
-        tool = tools.get(message.tool_call_id or "", "")
-        chosen[at] = text, _kept(text, tool, results) if readable else None
-        total -= len(text) - SHORT_CHARS
+        text, tool = plain_text(message.content), tools.get(message.tool_call_id or "", "")
+        is_kept = readable and len(text) > WORTH_CHARS
+        chosen[at] = text, _kept(text, tool, results) if is_kept else None
+        total -= takes - min(len(text), SHORT_CHARS)
     return chosen
 
 
@@ -112,6 +114,8 @@ def _kept(text: str, tool: str, results: KeptResults) -> str | None:
 
 
 def _short(text: str, reference: str | None) -> str:
+    if len(text) <= WORTH_CHARS:
+        return text  # its images took the room
     return summarise(_value(text), len(text), SHORT_CHARS, reference)
 
 

@@ -3,22 +3,19 @@
 What is claimed for an ask is decided in ``registry/confirmations``, consent itself in ``invoke/consent``.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
-from session_runtime.ask.arguments import Arguments
 from session_runtime.ask.exposure import Exposure
 from session_runtime.ask.history import fresh_ids
+from session_runtime.ask.reading import read_again
 from session_runtime.ask.scope import AskScope
 from session_runtime.ask.turn import Ready, TurnRun, admit, refused, run_prepared
 from session_runtime.registry.confirmations import Answered
 from session_runtime.registry.invoke.consent import form_of
 from session_runtime.registry.policy import routed_as
 from session_runtime.registry.spec import ToolSpec
-from session_runtime.threads import aside
-from session_runtime.types import JsonObject, Message, ToolCall, ToolResult
+from session_runtime.types import Message, ToolCall, ToolResult
 
 
 async def carry_out(
@@ -48,13 +45,13 @@ async def _prepare(
         return _not_wanted(answered, call) or refused(
             call, "tool.unknown", f"{call.name} was not run: there is no such tool here any more"
         )
-    arguments: JsonObject = await aside("reading arguments", partial(json.loads, call.arguments))
+    read = await read_again(call.arguments)
     result = _not_wanted(answered, call) or _changed(scope, answered, call, spec)
     if result is not None:
         context = scope.context(call.id)
-        scope.generation.invoker.record_refused(spec, arguments, context, scope.principal, result)
+        scope.generation.invoker.record_refused(spec, read.values, context, scope.principal, result)
         return result
-    return admit(scope, call, spec, Arguments(arguments))
+    return admit(scope, call, spec, read)
 
 
 def _not_wanted(answered: Answered, call: ToolCall) -> ToolResult | None:

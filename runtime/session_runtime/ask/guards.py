@@ -1,5 +1,6 @@
-"""Counts the calls of one ask against its limits (ASK-8); tokens and time are watched by the loop."""
+"""Counts calls and turns of one ask against its limits (ASK-8); tokens and time are watched by the loop."""
 
+import hashlib
 import json
 from dataclasses import dataclass
 
@@ -24,10 +25,17 @@ class Refused:
     reason: str
 
 
+def same_as(arguments: JsonObject) -> str:
+    """What arguments have in common with equal ones and with no others; long ones take a while."""
+    written = json.dumps(arguments, sort_keys=True)
+    return hashlib.blake2b(written.encode(), digest_size=16).hexdigest()
+
+
 class CallGuard:
     """Admits calls in order: at most ``max_calls``, and the same call with the same arguments thrice.
 
-    What it admits counts for ``around`` too, the guard of whoever called (ASK-11).
+    What it admits counts for ``around`` too, the guard of whoever called (ASK-11). Only the event loop may
+    ask it: a look at what is left and the count that follows must not be parted.
     """
 
     def __init__(self, max_calls: int, around: "CallGuard | None" = None) -> None:
@@ -77,15 +85,15 @@ class CallGuard:
             "or answer with what you have",
         )
 
-    def admit(self, name: str, arguments: JsonObject) -> Admitted | Refused:
-        """Decide about one call."""
+    def admit(self, name: str, same_as: str) -> Admitted | Refused:
+        """Decide about one call; what it is the ``same_as`` is told by the function of that name."""
         if self.exhausted:
             return Refused(
                 "limit.calls",
                 f"the limit of {self.most} tool calls for this request is reached: "
                 "answer now with what you have",
             )
-        key = f"{name} {json.dumps(arguments, sort_keys=True)}"
+        key = f"{name} {same_as}"
         count = self._seen.get(key, 0) + 1
         if count >= REFUSE_AT:
             return Refused(
@@ -105,5 +113,46 @@ class CallGuard:
     def count(self) -> None:
         """Count a call that was admitted here or inside."""
         self._admitted += 1
+        if self._around is not None:
+            self._around.count()
+
+
+class StepGuard:
+    """Lets turns begin: at most ``max_steps``, those of agents that were called in between among them.
+
+    They count for ``around`` too, the guard of whoever called, which keeps one turn to answer (ASK-11).
+    """
+
+    def __init__(self, max_steps: int, around: "StepGuard | None" = None) -> None:
+        self._max_steps = max_steps
+        self._around = around
+        self._begun = 0
+
+    @property
+    def left(self) -> int:
+        """How many more turns may begin."""
+        own = self._max_steps - self._begun
+        return own if self._around is None else min(own, self._around.left - 1)
+
+    @property
+    def most(self) -> int:
+        """The limit that is reached first: its own, or that of whoever called."""
+        own, around = self._max_steps - self._begun, self._around
+        return self._max_steps if around is None or own <= around.left - 1 else around.most
+
+    def within(self, max_steps: int) -> "StepGuard":
+        """A guard of its own for an agent that is called."""
+        return StepGuard(max_steps, self)
+
+    def begin(self) -> bool:
+        """Count a turn, unless no more may begin."""
+        if self.left <= 0:
+            return False
+        self.count()
+        return True
+
+    def count(self) -> None:
+        """Count a turn that began here or inside."""
+        self._begun += 1
         if self._around is not None:
             self._around.count()

@@ -69,11 +69,17 @@ def _paired(message: Message, results: dict[str, Message], ids: "_FreshIds") -> 
     answers: list[Message] = []
     for call in _first_of_each_id(message.tool_calls):
         result = results.get(call.id)
-        content = result.content if result is not None else None
         fresh = ids.fresh(call.id)
         calls.append(replace(call, id=fresh))
-        answers.append(Message("tool", content or LOST_RESULT, tool_call_id=fresh))
+        answers.append(_answer(result, fresh))
     return (replace(message, tool_calls=tuple(calls)), *answers)
+
+
+def _answer(result: Message | None, call_id: str) -> Message:
+    if result is None:
+        return Message("tool", LOST_RESULT, tool_call_id=call_id)
+    content = result.content or LOST_RESULT
+    return Message("tool", content, tool_call_id=call_id, is_error=result.is_error)
 
 
 def _first_of_each_id(calls: Iterable[ToolCall]) -> Iterable[ToolCall]:

@@ -58,6 +58,7 @@ class Progress:
 
     ``step`` is the turn under way, ``calls`` how many tool calls were begun, ``state`` what is waited for.
     ``confirmed`` are the calls that were carried out before the first turn, in ``confirmed_s`` seconds.
+    ``text`` is what the last whole reply said, ``pieces`` what was told of the one under way.
     """
 
     state: AskState = "starting"
@@ -67,8 +68,14 @@ class Progress:
     confirmed: tuple[CallRecord, ...] = ()
     confirmed_s: float = 0.0
     text: str = ""
+    pieces: list[str] = field(default_factory=list)
     nudges: int = 0
     carry: object = None
+
+    @property
+    def said(self) -> str:
+        """The last words of the model, be they whole or not."""
+        return "".join(self.pieces) or self.text
 
 
 class Loop:
@@ -98,16 +105,15 @@ class Loop:
 
     async def run(self) -> Ending:
         """Take turns until one of them ends the ask (ASK-7, ASK-8)."""
-        for step in range(1, self._limits.max_steps + 1):
+        while self._scope.steps.begin():
             try:
-                ending = await self._turn(step)
+                ending = await self._turn(self.progress.step + 1)
             except DeadlineReached:
                 return self._limit("limit.deadline", "the time for this request is up")
             if ending is not None:
                 return ending
-        return self._limit(
-            "limit.steps", f"the limit of {self._limits.max_steps} model turns is reached"
-        )
+        most = self._scope.steps.most
+        return self._limit("limit.steps", f"the limit of {most} model turns is reached")
 
     async def _turn(self, step: int) -> Ending | None:
         await self._fit()
@@ -115,7 +121,7 @@ class Loop:
         self.progress.step, self.progress.state = step, "model"
         try:
             reply = await self._call_model(opened)
-            self.progress.text = reply.text
+            self.progress.text, self.progress.pieces = reply.text, []
             run = await self._run_calls(opened, reply) if reply.calls else None
         finally:
             if opened.attempts:
@@ -167,7 +173,12 @@ class Loop:
         self._scope.emitter.send(
             TurnStarted(step=opened.step, exposed=exposed, model=model, attempt=attempt)
         )
-        return self._scope.emitter.text
+        self.progress.pieces = []
+        return self._tell
+
+    def _tell(self, text: str) -> None:
+        self.progress.pieces.append(text)
+        self._scope.emitter.text(text)
 
     def _count(self, opened: OpenTurn, reply: ModelReply) -> None:
         usage = reply.usage or self._estimated(opened.turn, reply)
@@ -217,7 +228,7 @@ class Loop:
         return None
 
     def _limit(self, code: str, message: str) -> Ending:
-        return Ending("limit", self.progress.text, ErrorInfo(code, message))
+        return Ending("limit", self.progress.said, ErrorInfo(code, message))
 
     def _estimated(self, turn: Turn, reply: ModelReply) -> Usage:
         """Characters over four, tool schemas included, when the provider does not count."""

@@ -8,7 +8,7 @@ from typing import Any
 from session_runtime.ask.agents import with_agents
 from session_runtime.ask.emitter import Emitter
 from session_runtime.ask.exposure import Exposure, may_read_results, open_exposure
-from session_runtime.ask.guards import CallGuard
+from session_runtime.ask.guards import CallGuard, StepGuard
 from session_runtime.ask.history import repair_history
 from session_runtime.ask.invoking import Invoked, chosen, invoke
 from session_runtime.ask.kept import KeptResults, Room, next_number
@@ -196,6 +196,7 @@ class AskRun:
             identity=identity,
             emitter=self._emitter,
             guard=CallGuard(settings.ask.max_tool_calls),
+            steps=StepGuard(settings.ask.max_steps),
             deadline=asyncio.get_running_loop().time() + limit_s,
             consent=AskConsent(
                 self._confirmations,
@@ -265,12 +266,10 @@ class AskRun:
 
 def _limits(settings: AskSettings) -> LoopLimits:
     return LoopLimits(
-        settings.max_steps,
-        settings.max_tool_calls,
-        settings.max_total_tokens,
-        settings.require_end,
-        settings.missing_tool_call_retries,
-        settings.history_budget_tokens,
+        max_total_tokens=settings.max_total_tokens,
+        require_end=settings.require_end,
+        missing_tool_call_retries=settings.missing_tool_call_retries,
+        history_tokens=settings.history_budget_tokens,
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any, Final, Protocol
 
 from session_runtime.ask.compaction import CHARS_PER_TOKEN
 from session_runtime.ask.emitter import Events
-from session_runtime.ask.guards import CallGuard
+from session_runtime.ask.guards import CallGuard, StepGuard
 from session_runtime.ask.kept import KeptResults
 from session_runtime.ask.notices import Mode
 from session_runtime.generation import Generation
@@ -42,15 +42,13 @@ class Consents(Protocol):
         """The call of that id if it waits."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LoopLimits:
-    """How long a loop may go on (ASK-7, ASK-8); 0 for ``max_total_tokens`` means any number.
+    """How long a loop may go on beside what is counted (ASK-7, ASK-8); 0 ``max_total_tokens``: any number.
 
     ``history_tokens`` is how much conversation it may send; 0: as much as the model can read.
     """
 
-    max_steps: int
-    max_tool_calls: int
     max_total_tokens: int = 0
     require_end: bool = False
     missing_tool_call_retries: int = 0
@@ -86,6 +84,7 @@ class AskScope:
     identity: Identity
     emitter: Events
     guard: CallGuard
+    steps: StepGuard
     deadline: float
     consent: Consents
     limits: LoopLimits

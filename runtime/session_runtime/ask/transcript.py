@@ -47,4 +47,5 @@ class Transcript:
 
 def result_message(result: ToolResult) -> Message:
     """The message that carries a result back to the model."""
-    return Message("tool", result.content, tool_call_id=result.call_id)
+    failed = result.status != "ok"
+    return Message("tool", result.content, tool_call_id=result.call_id, is_error=failed)

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from session_runtime.ask.arguments import ArgumentFault, Arguments, parse_arguments
+from session_runtime.ask.arguments import ArgumentFault
 from session_runtime.ask.exposure import Exposure, Turn
 from session_runtime.ask.guards import Refused
 from session_runtime.ask.notices import call_notices
+from session_runtime.ask.reading import CallReader, ReadCall
 from session_runtime.ask.scope import AskScope
 from session_runtime.registry.deprecation import replacement_of
 from session_runtime.registry.deprecation import warning as warning_of
@@ -19,7 +20,6 @@ from session_runtime.registry.names import END, RESULTS_READ, TOOL_SEARCH
 from session_runtime.registry.spec import ToolSpec
 from session_runtime.search import SearchGovernor
 from session_runtime.spelling import nearest
-from session_runtime.threads import aside
 from session_runtime.trace.record import CallRecord, SearchRecord, record_call
 from session_runtime.types import (
     ConfirmationRequired,
@@ -37,7 +37,6 @@ CANCEL_GRACE_S = 2.0
 NAMES_IN_REFUSAL = 12
 MAX_COMPARED = 200
 MAX_CALLS = 128
-READ_AT_ONCE_CHARS = 16_384
 UNKNOWN = "tool.unknown"
 WRITTEN_AS_TEXT = "written as text"
 _log = logging.getLogger(__name__)
@@ -89,9 +88,9 @@ async def run_calls(
 
     With ``cut_off`` the reply ended before the model had finished.
     """
+    reader = CallReader(cut_off=cut_off)
     prepared = [
-        await _prepare(scope, exposure, turn, calls, at, cut_off=cut_off)
-        for at in range(len(calls))
+        await _prepare(scope, exposure, turn, calls, at, reader) for at in range(len(calls))
     ]
     return await run_prepared(scope, exposure, calls, prepared)
 
@@ -157,9 +156,9 @@ async def _prepare(
     turn: Turn,
     calls: Sequence[ToolCall],
     at: int,
-    *,
-    cut_off: bool,
+    reader: CallReader,
 ) -> Ready | ToolResult:
+    """Whether a call may run, decided in the event loop and in the order of the calls."""
     call = calls[at]
     if at >= MAX_CALLS:
         reason = f"a reply may hold at most {MAX_CALLS} calls: make the others in later turns"
@@ -175,37 +174,23 @@ async def _prepare(
             "end was not carried out because other calls stood beside it; they were handled. "
             "Read their results, then call end alone if nothing is left to do",
         )
-    read = partial(_read, scope, call, spec, cut_off=cut_off)
-    if len(call.arguments) <= READ_AT_ONCE_CHARS:
-        return read()
-    return await aside("reading arguments", read)
+    searches = spec.name == TOOL_SEARCH and spec.origin == "virtual"
+    check = scope.generation.loader.check.problems if searches else None
+    read = await reader.read(call, spec, check)
+    if isinstance(read, ArgumentFault):
+        return _wrong(call, read.problem)
+    if searches:
+        return Ready(call, spec, read.values, repairs=read.repairs)
+    return admit(scope, call, spec, read)
 
 
-def _read(scope: AskScope, call: ToolCall, spec: ToolSpec, *, cut_off: bool) -> Ready | ToolResult:
-    """Read the arguments of a call and admit it; only one at a time, in the order of the calls.
-
-    Nothing at all may stand for no arguments, but not where they were still to come (ASK-5).
-    """
-    parsed = parse_arguments(call.arguments, spec.parameters)
-    if isinstance(parsed, ArgumentFault):
-        return _wrong(call, f"{parsed.problem}. Call it again with a JSON object.")
-    if cut_off and not parsed.values:
-        return _wrong(call, "your reply was cut off before its arguments. Call it again.")
-    return admit(scope, call, spec, parsed)
-
-
-def admit(scope: AskScope, call: ToolCall, spec: ToolSpec, parsed: Arguments) -> Ready | ToolResult:
+def admit(scope: AskScope, call: ToolCall, spec: ToolSpec, read: ReadCall) -> Ready | ToolResult:
     """Count a call against the limits of the ask; a result says why it may not run."""
-    if spec.name == TOOL_SEARCH and spec.origin == "virtual":
-        problems = scope.generation.loader.check.problems(parsed.values)
-        if problems:
-            return _wrong(call, f"{'; '.join(problems)}.")
-        return Ready(call, spec, parsed.values, repairs=parsed.repairs)
-    decision = scope.guard.admit(spec.name, parsed.values)
+    decision = scope.guard.admit(spec.name, read.same_as)
     if isinstance(decision, Refused):
         return refused(call, decision.code, decision.reason)
     warning = "\n".join(filter(None, (decision.warning, _deprecation(scope, spec))))
-    return Ready(call, spec, parsed.values, warning, parsed.repairs)
+    return Ready(call, spec, read.values, warning, read.repairs)
 
 
 def _deprecation(scope: AskScope, spec: ToolSpec) -> str:

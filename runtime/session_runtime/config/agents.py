@@ -24,7 +24,9 @@ class AgentSettings(Section):
         (MAIN,),
         'Who may call the agent: "main" is the model of an ask, others are patterns of agents.',
     )
-    max_steps: Count = key(24, "The most model turns of one call.")
+    max_steps: Count = key(
+        24, "The most model turns of one call; they count for the limit of the ask too."
+    )
     max_tool_calls: Count = key(
         48, "The most tool calls of one call; they count for the limit of the ask too."
     )

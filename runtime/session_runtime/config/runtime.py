@@ -129,7 +129,9 @@ class AskSettings(Section):
         "How often the model is reminded when it should have called a tool and did not.",
         network=True,
     )
-    max_steps: Count = key(32, "The most model turns of an ask.", network=True)
+    max_steps: Count = key(
+        32, "The most model turns of an ask, those of its sub-agents among them.", network=True
+    )
     max_tool_calls: Count = key(64, "The most tool calls of an ask.", network=True)
     max_total_tokens: Whole = key(
         0, "The most tokens of an ask, in and out; 0 means no limit.", network=True

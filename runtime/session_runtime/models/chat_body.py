@@ -23,6 +23,7 @@ from session_runtime.models.http_body import (
     sent_schema,
     to_json,
 )
+from session_runtime.models.images import sent_url
 from session_runtime.models.memo import SpecMemo
 from session_runtime.registry.deprecation import Shown, described, shown
 from session_runtime.registry.names import WireNames
@@ -168,7 +169,7 @@ def _part(part: TextPart | ImagePart) -> dict[str, Any]:
         case TextPart(text):
             return {"type": "text", "text": text}
         case ImagePart(url, detail):
-            image = {"url": url} if detail is None else {"url": url, "detail": detail}
+            image = {"url": sent_url(url)} | ({} if detail is None else {"detail": detail})
             return {"type": "image_url", "image_url": image}
 
 

@@ -16,6 +16,7 @@ from session_runtime.config.models import ModelProfile
 from session_runtime.models.base import ModelRequest
 from session_runtime.models.faults import RefusedError
 from session_runtime.models.http_body import (
+    IMAGE_NOTE,
     Body,
     OptionalField,
     body_bytes,
@@ -26,6 +27,7 @@ from session_runtime.models.http_body import (
     sent_schema,
     to_json,
 )
+from session_runtime.models.images import inline_image, is_data
 from session_runtime.models.memo import SpecMemo
 from session_runtime.models.messages_blocks import kept_blocks
 from session_runtime.models.parameter_names import ParameterNames
@@ -49,7 +51,6 @@ _MARK: Final = {_CACHE: {"type": "ephemeral"}}
 _REFUSALS: Final = frozenset({400, 422})
 _ABOUT_THOUGHTS: Final = re.compile(r"\bthinking\b|\bsignature\b", re.IGNORECASE)
 _FITTING_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_INLINE: Final = re.compile(r"data:(image/[A-Za-z0-9.+-]+)(?:;[^,;]*)*;base64,(.*)", re.DOTALL)
 
 Block = dict[str, Any]
 
@@ -276,11 +277,13 @@ def _answer(message: Message, call: Callable[[ToolCall], Block], origin: str | N
 
 
 def _result(message: Message) -> Block:
+    """The result of a call; services refuse a failure that says nothing."""
     result = {"type": "tool_result", "tool_use_id": fitting_id(message.tool_call_id or "")}
-    if has_image(message.content):
-        return {**result, "content": _parts(message.content)}
     text = plain_text(message.content)
-    return {**result, "content": text} if text.strip() else result
+    shown = _parts(message.content) if has_image(message.content) else text
+    if not text.strip():
+        return result
+    return {**result, "content": shown, **({"is_error": True} if message.is_error else {})}
 
 
 def _parts(content: Content | None) -> list[Block]:
@@ -294,14 +297,18 @@ def _part(part: TextPart | ImagePart) -> list[Block]:
         case TextPart(text):
             return _text(text)
         case ImagePart(url):
-            return [{"type": "image", "source": _source(url)}]
+            return [_image(url)]
 
 
-def _source(url: str) -> Block:
-    inline = _INLINE.fullmatch(url)
-    if inline is None:
-        return {"type": "url", "url": url}
-    return {"type": "base64", "media_type": inline[1].lower(), "data": inline[2]}
+def _image(url: str) -> Block:
+    """An image by address or as base64; a note for data that is none, which the service would refuse."""
+    inline = inline_image(url)
+    if inline is not None:
+        data = {"type": "base64", "media_type": inline.media_type, "data": inline.data}
+        return {"type": "image", "source": data}
+    if is_data(url):
+        return {"type": "text", "text": IMAGE_NOTE}
+    return {"type": "image", "source": {"type": "url", "url": url}}
 
 
 def _text(text: str) -> list[Block]:

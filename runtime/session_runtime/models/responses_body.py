@@ -23,6 +23,7 @@ from session_runtime.models.http_body import (
     sent_schema,
     to_json,
 )
+from session_runtime.models.images import sent_url
 from session_runtime.models.memo import SpecMemo
 from session_runtime.models.places import Called, Reasoning, Said
 from session_runtime.models.responses_items import kept_items
@@ -266,4 +267,4 @@ def _part(part: TextPart | ImagePart) -> dict[str, Any]:
         case TextPart(text):
             return {"type": "input_text", "text": text}
         case ImagePart(url, detail):
-            return {"type": "input_image", "image_url": url, "detail": detail or "auto"}
+            return {"type": "input_image", "image_url": sent_url(url), "detail": detail or "auto"}

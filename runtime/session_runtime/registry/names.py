@@ -71,6 +71,13 @@ class WireNames:
         """Whether there is a tool of that name, and it is visible."""
         return canonical in self.to_wire and self._shows(canonical)
 
+    def begins(self, name: str) -> bool:
+        """Whether the name of a visible tool, as it is or on the wire, begins like that."""
+        return any(
+            (wire.startswith(name) or canonical.startswith(name)) and self._shows(canonical)
+            for wire, canonical in self.to_canonical.items()
+        )
+
     def decode(self, wire: str) -> str:
         """Give the canonical name; what no tool has is returned as it came."""
         canonical = self.to_canonical.get(wire, wire)

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from session_runtime.ask.exposure import Exposure, Turn
-from session_runtime.ask.guards import CallGuard, Refused
+from session_runtime.ask.guards import CallGuard, Refused, same_as
 from session_runtime.ask.turn import MAX_CALLS, why_not_exposed
 from session_runtime.generation import Generation
 from session_runtime.registry.invoke.consent import NEEDS_CONFIRMATION_CODE
@@ -124,7 +124,7 @@ class Calls:
         if arguments is None and call.error_code == REPEATED and not self.guard.exhausted:
             self._findings.unknown("arguments were not kept: repeated calls are taken as recorded")
             return Fate(REPEATED, ready=False)
-        decision = self.guard.admit(spec.name, arguments or self._nobody_elses())
+        decision = self.guard.admit(spec.name, same_as(arguments or self._nobody_elses()))
         if isinstance(decision, Refused):
             return Fate(decision.code, ready=False)
         if self._are_wrong(call, spec, arguments):

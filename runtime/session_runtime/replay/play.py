@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from session_runtime.ask.exposure import Exposure, Turn
+from session_runtime.ask.guards import StepGuard
 from session_runtime.ask.loop import Ending
 from session_runtime.ask.record import NOT_REACHED, tool_search_record
 from session_runtime.errors import PermanentError, RequestError
@@ -20,7 +21,7 @@ from session_runtime.replay.difference import Findings, Replayed
 from session_runtime.replay.direct import replay_direct
 from session_runtime.replay.opening import Opening, open_ask
 from session_runtime.replay.tools import Blindness
-from session_runtime.trace.record import AskRecord, CallRecord, TurnRecord
+from session_runtime.trace.record import AgentRecord, AskRecord, CallRecord, TurnRecord
 from session_runtime.types import ErrorInfo
 
 GRACE_S: Final = 5.0
@@ -107,6 +108,7 @@ class _Play:
         self._agents = Agents(generation, record.agents, opening.reasons, findings)
         self._told: set[tuple[str, bool]] = set()
         self._at = _Progress()
+        self._steps = StepGuard(self._ask.max_steps)
         confirmed = frozenset(call.name for call in record.confirmed)
         self._calls = Calls(generation, opening.exposure, opening.reasons, findings, confirmed)
         self._directories = (
@@ -124,7 +126,7 @@ class _Play:
 
     def _turns(self) -> Ending | None:
         for number, turn in enumerate(self._record.turns, 1):
-            if number > self._ask.max_steps:
+            if not self._steps.begin():
                 return _limit("limit.steps")
             try:
                 now = self._exposure.next_turn()
@@ -167,7 +169,7 @@ class _Play:
 
     def _beyond(self) -> Ending | None:
         """How it ends after the last recorded turn; None: as nobody can know, or as it did."""
-        if len(self._record.turns) >= self._ask.max_steps and not self._broke_off:
+        if self._steps.left <= 0 and not self._broke_off:
             return _limit("limit.steps")
         if _code(self._record.error) in _WIRE_CODES:
             try:
@@ -202,14 +204,24 @@ class _Play:
         at.tokens += turn.usage.total_tokens + after - before
 
     def _count_agents(self, number: int, calls: Sequence[CallRecord]) -> None:
-        """Calls and tokens of the sub-agents that this turn called count for the ask (ASK-11)."""
+        """Turns, calls and tokens of the sub-agents that this turn called count for the ask (ASK-11)."""
         for call in calls:
             for agent in self._agents.called_by(call):
                 self._agents.compare(number, agent, self._exposure)
+                self._count_turns(agent)
                 self._at.tokens += sum(each.usage.total_tokens for each in agent.turns)
                 inner = (each for done in agent.turns for each in done.calls)
                 for _ in range(sum(each.counted for each in inner)):
                     self._calls.guard.count()
+
+    def _count_turns(self, agent: AgentRecord) -> None:
+        """Count no more turns than leave one for each that waits; it would have ended there."""
+        waiting = len(agent.agent.split("/"))
+        for _ in agent.turns:
+            if self._steps.left <= waiting:
+                self._findings.unknown("how a sub-agent ends that has fewer turns")
+                return
+            self._steps.count()
 
     def _hand_over(self, number: int, turn: TurnRecord) -> None:
         """Let another profile take over where one did."""

@@ -159,8 +159,7 @@ def _faults_of_turns(turns: Sequence[Block]) -> Iterator[str]:
         if turn["role"] != ("assistant" if at % 2 else "user"):
             yield f"messages.{at}: the roles must take turns, a user begins"
         blocks = turn["content"] if isinstance(turn["content"], list) else []
-        if any(block["type"] == "text" and not block["text"].strip() for block in blocks):
-            yield f"messages.{at}: text content blocks must contain non-whitespace text"
+        yield from _faults_of_blocks(at, blocks)
         answered = [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"]
         if sorted(answered) != sorted(waiting):
             yield f"messages.{at}: tool_use ids and tool_result blocks do not match"
@@ -175,3 +174,10 @@ def _faults_of_turns(turns: Sequence[Block]) -> Iterator[str]:
         yield "messages: at least one message is required"
     if waiting:
         yield "messages: tool_use ids were found without tool_result blocks immediately after"
+
+
+def _faults_of_blocks(at: int, blocks: Sequence[Block]) -> Iterator[str]:
+    if any(block["type"] == "text" and not block["text"].strip() for block in blocks):
+        yield f"messages.{at}: text content blocks must contain non-whitespace text"
+    if any(block.get("is_error") and not block.get("content") for block in blocks):
+        yield f"messages.{at}: tool_result: content cannot be empty if `is_error` is true"

@@ -55,8 +55,8 @@ def _written(write: Write, reply: ChatReply) -> Reply:
     return replace(reply, text=write(reply.calls), calls=(), finish_reason="stop")
 
 
-def _cut_writing(reply: ChatReply) -> Reply:
-    text = WRITINGS["text_hermes"](reply.calls)
+def _cut_writing(name: str, reply: ChatReply) -> Reply:
+    text = WRITINGS[name](reply.calls)
     return replace(reply, text=text[:-20], calls=(), finish_reason="length")
 
 
@@ -160,7 +160,15 @@ _MARKS: Final = dict(
     ]
 )
 _OTHERS: Final = {
-    "text_half": Misbehaviour("a call written as text breaks off", _cut_writing),
+    "text_half": Misbehaviour(
+        "a call written as text breaks off", partial(_cut_writing, "text_hermes")
+    ),
+    **{
+        f"{name}_half": Misbehaviour(
+            "a call written as JSON breaks off", partial(_cut_writing, name)
+        )
+        for name in ("text_json", "text_json_array", "text_json_fenced", "text_tool_calls")
+    },
     "id_repeated": Misbehaviour("all calls have the same id", partial(_all_calls, _same_id)),
     "name_unknown": Misbehaviour("there is no such tool", partial(_all_calls, _unknown_name)),
     "name_empty": Misbehaviour("calls have no name", partial(_all_calls, _no_name)),

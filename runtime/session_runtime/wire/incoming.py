@@ -54,7 +54,7 @@ _INVOKE_FIELDS: Final = (
 )
 _CONFIRM_FIELDS: Final = ("text", "confirmations", "declined", "detach")
 _IDENTITY_FIELDS: Final = ("user", "roles", "channel", "group")
-_MESSAGE_FIELDS: Final = frozenset({"role", "content", "tool_calls", "tool_call_id"})
+_MESSAGE_FIELDS: Final = frozenset({"role", "content", "tool_calls", "tool_call_id", "is_error"})
 _CALL_FIELDS: Final = frozenset({"id", "type", "function", "recovered"})
 _ROLES: Final[tuple[str, ...]] = get_args(Role)
 
@@ -238,12 +238,16 @@ def _message(fields: Fields) -> Message:
     call_id = fields.text("tool_call_id")
     if call_id is not None and role != "tool":
         fields.complain("tool_call_id", "only a message of role tool may have it")
+    is_error = fields.flag("is_error")
+    if is_error and role != "tool":
+        fields.complain("is_error", "only a message of role tool may have it")
     return Message(
         role=cast(Role, role),
         content=_content(fields),
         tool_calls=calls,
         tool_call_id=call_id,
         extra=fields.unknown(_MESSAGE_FIELDS),
+        is_error=is_error,
     )
 
 

@@ -41,6 +41,8 @@ def message_to_json(message: Message) -> dict[str, Any]:
         data["tool_calls"] = [_call_to_json(call) for call in message.tool_calls]
     if message.tool_call_id is not None:
         data["tool_call_id"] = message.tool_call_id
+    if message.is_error:
+        data["is_error"] = True
     return data
 
 

@@ -1,6 +1,7 @@
 """Replies in the form of mode ``json_schema``: what they say, and what of them is told while they arrive."""
 
 import json
+import time
 
 import pytest
 
@@ -30,6 +31,26 @@ REPLIES = {
     '{"answer": "cut in an escape \\u00': Read("cut in an escape "),
     '{"answer": "cut in a pair \\ud83d\\ud': Read("cut in a pair "),
     '{"answer": "half a pair \\ud83d."}': Read("half a pair \ufffd."),
+    '{"calls": [], "answer": "late"}': Read("late"),
+    '{"calls": null, "answer": "late"}': Read("late"),
+    '{"calls": [{"name": "a", "arguments": {"answer": "no, \\"}"}}], "answer": "beside"}': Read(
+        "beside", (Written("a", '{"answer": "no, \\"}"}'),)
+    ),
+    '{"thought": "hm {[,\\\\", "n": [1, {"answer": "no"}], "answer": "yes"}': Read("yes"),
+    '```json\n{"calls": [], "answer": "fenced"}\n```': Read("fenced"),
+    '{"calls": [], "answer": "half of': Read("half of"),
+    '{"thought": "hm", "answer": "half of': Read("half of"),
+    '{"calls": [{"name": "a", "arguments": {"answer": "no': Read(),
+    '{"thought": "hm", "calls": [{"na': Read(),
+    '{"thought": "hm", "calls": [], "ans': Read(),
+    '{"ans': Read(),
+    '{"answer"': Read(),
+    '{"answer": ': Read(),
+    '{"thought": "hm", "deg': Read('{"thought": "hm", "deg', ours=False),
+    '{"a": 1, "answer": "x", "answer": "y"}': Read("xy"),
+    f'{{"{"k" * 300}": 1, "answer": "far"}}': Read("far"),
+    '{"\\u0061nswer": "spelt"}': Read("spelt"),
+    "{weather} is a placeholder": Read("{weather} is a placeholder", ours=False),
     "Just a text.": Read("Just a text.", ours=False),
     '{"degrees": 21}': Read('{"degrees": 21}', ours=False),
     "[1, 2]": Read("[1, 2]", ours=False),
@@ -54,8 +75,7 @@ def test_what_is_told_while_it_arrives_is_the_answer_and_never_its_markup(
     streamed, read = StreamedAnswer(told.append), read_reply(text)
     for at in range(0, len(text), size):
         streamed.add(text[at : at + size])
-    if not read.ours:
-        streamed.release()
+    streamed.end(read)
     assert "".join(told) == read.text
 
 
@@ -67,11 +87,33 @@ def test_an_answer_is_told_piece_by_piece() -> None:
     assert told == ["It", " is", "\n4", "2."]
 
 
+def test_an_answer_behind_calls_is_told_piece_by_piece() -> None:
+    told: list[str] = []
+    streamed = StreamedAnswer(told.append)
+    for piece in ('{"calls": [', '], "ans', 'wer": "It', " is", ' 42."', "}"):
+        streamed.add(piece)
+    assert told == ["It", " is", " 42."]
+
+
 def test_a_long_text_in_another_form_is_kept_until_the_end_in_time_that_grows_with_it() -> None:
     told: list[str] = []
     streamed, text = StreamedAnswer(told.append), json.dumps({"rows": ["x" * 40] * 5_000})
     for piece in text:
         streamed.add(piece)
     assert told == []
-    streamed.release()
+    streamed.end(read_reply(text))
     assert "".join(told) == text
+
+
+@pytest.mark.parametrize("unit", ['{"a":', "[", '"', '\\"', '{"answer": "', '"a": 1,', "\\"])
+def test_any_object_is_looked_through_in_time_that_grows_with_it(unit: str) -> None:
+    def cpu_s(text: str) -> float:
+        streamed = StreamedAnswer(lambda told: None)
+        start = time.process_time()
+        for at in range(0, len(text), 16):
+            streamed.add(text[at : at + 16])
+        return time.process_time() - start
+
+    text = '{"calls": ' + unit * (200_000 // len(unit))
+    short, long = (min(cpu_s(text[:size]) for _ in range(3)) for size in (25_000, 200_000))
+    assert long < 30 * short + 0.01

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from session_runtime.models.recovery.half import Names, is_half
 from session_runtime.models.recovery.held import HeldText
 from session_runtime.models.recovery.reading import MAX_TEXT_CHARS, read
 from session_runtime.models.recovery.thinking import split_begun, split_tagged
@@ -80,6 +81,7 @@ def cpu_seconds(text: str, step: int) -> float:
     for _ in range(3):
         start = time.process_time()
         read(text, NAMES.has)
+        is_half(text, Names(NAMES.has, NAMES.begins))
         held = HeldText(lambda told: None, NAMES.has)
         for at in range(0, len(text), step):
             held.add(text[at : at + step])

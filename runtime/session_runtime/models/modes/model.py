@@ -58,8 +58,7 @@ class SchemaModel:
         if reply.calls:
             return reply
         read = await _read(reply.text)
-        if not read.ours:
-            answer.release()
+        answer.end(read)
         return replace(reply, text=read.text, calls=tuple(_calls(read.calls, request)))
 
     async def aclose(self) -> None:

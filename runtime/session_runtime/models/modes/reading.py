@@ -2,35 +2,18 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from session_runtime.models.base import OnText
+from session_runtime.models.modes.answer import AnswerFinder
 from session_runtime.models.modes.schema import ANSWER, CALLS
 from session_runtime.models.modes.told import Written
 from session_runtime.wire.strict import strict_json
 
 MAX_CALLS: Final = 1_000
-SURE_CHARS: Final = 256
-"""By so many characters a reply shows whether it is an answer."""
-
-_FENCE: Final = r"\s*+(?:```(?:json)?+\s*+)?+"
-_ANSWER: Final = re.compile(rf'{_FENCE}\{{\s*+"{ANSWER}"\s*+:\s*+"')
-_OBJECT: Final = re.compile(rf'{_FENCE}\{{\s*+(?:"(?:{ANSWER}|{CALLS})"|\Z)')
 _FENCED: Final = re.compile(r"\s*+```(?:json)?+\s*+(\{.*\})\s*+```\s*", re.DOTALL)
-_HIGH: Final = "u[dD][89abAB][0-9a-fA-F]{2}"
-_LOW: Final = "u[dD][c-fC-F][0-9a-fA-F]{2}"
-_READY: Final = re.compile(
-    rf'(?:[^"\\]++|\\[^u]|\\{_HIGH}\\{_LOW}|\\(?!{_HIGH})u[0-9a-fA-F]{{4}}'
-    rf"|\\{_HIGH}(?=[^\\]|\\[^u]|\\u[^dD]|\\u.[^c-fC-F])|\\u(?=[0-9a-fA-F]{{0,3}}[^0-9a-fA-F]))*+",
-    re.DOTALL,
-)
-"""What of the inside of a JSON text can be told already: no half of an escape, none of a pair."""
-
-_ESCAPE: Final = re.compile(rf"\\(?:{_HIGH}\\{_LOW}|u[0-9a-fA-F]{{4}}|.)", re.DOTALL)
-_SHORT: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
-_PLAIN: Final = frozenset('"\\/')
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +43,9 @@ def read_reply(text: str) -> Read:
 
 
 def _broken(text: str) -> Read:
-    if head := _ANSWER.match(text):
-        return Read(_decoded(_ready(text, head.end())))
-    return Read() if _OBJECT.match(text) else Read(text, ours=False)
+    finder = AnswerFinder()
+    answer = finder.add(text)
+    return Read(answer) if finder.ours else Read(text, ours=False)
 
 
 def _call(value: object) -> Written:
@@ -75,72 +58,34 @@ def _call(value: object) -> Written:
     return Written(name if isinstance(name, str) else "", written)
 
 
-def _ready(text: str, begin: int) -> str:
-    found = _READY.match(text, begin)
-    return found[0] if found else ""
-
-
-def _decoded(piece: str) -> str:
-    """The text that JSON writes so; an escape that JSON does not have stays as it is."""
-    return _ESCAPE.sub(_unescaped, piece)
-
-
-def _unescaped(escape: re.Match[str]) -> str:
-    marked = escape[0][1:]
-    if len(marked) == 1:
-        return marked if marked in _PLAIN else _SHORT.get(marked, escape[0])
-    decoded = str(json.loads(f'"{escape[0]}"'))
-    return decoded.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
 class StreamedAnswer:
     """Tells the answer inside of a reply while it is written, and nothing of any other object.
 
-    A text that is clearly no object in this form is told as it comes; what is not clear is kept.
+    A text that is clearly no object is told as it comes; what is not clear is kept.
     """
 
     def __init__(self, on_text: OnText) -> None:
         self._on_text = on_text
-        self._kept = ""
-        self._pieces: list[str] = []
-        self._step: Callable[[str], None] = self._opening
+        self._finder = AnswerFinder()
+        self._kept: list[str] = []
+        self._told: list[str] = []
 
     def add(self, piece: str) -> None:
         """Take the next piece of the reply."""
-        self._step(piece)
+        if self._finder.is_other:
+            self._tell(piece)
+            return
+        self._kept.append(piece)
+        answer = self._finder.add(piece)
+        self._tell("".join(self._kept) if self._finder.is_other else answer)
 
-    def release(self) -> None:
-        """The reply is no object in this form: tell what was held back of it."""
-        if held := "".join(self._pieces) + self._kept:
-            self._on_text(held)
-        self._pieces, self._kept = [], ""
+    def end(self, read: Read) -> None:
+        """The reply ended and says this: tell what of it was held back."""
+        told = "".join(self._told)
+        if read.text.startswith(told):
+            self._tell(read.text[len(told) :])
 
-    def _opening(self, piece: str) -> None:
-        """Until it is clear that an answer has begun, or what it is instead."""
-        self._kept += piece
-        head = _ANSWER.match(self._kept)
-        if head is not None:
-            inside, self._kept, self._step = self._kept[head.end() :], "", self._inside
-            self._inside(inside)
-        elif (begun := self._kept.lstrip()) and not begun.startswith(("{", "`")):
-            held, self._kept, self._step = self._kept, "", self._on_text
-            self._on_text(held)
-        elif len(self._kept) >= SURE_CHARS:
-            self._pieces, self._kept, self._step = [self._kept], "", self._hold
-
-    def _inside(self, piece: str) -> None:
-        kept = self._kept + piece
-        ready = _ready(kept, 0)
-        if ready:
-            self._on_text(_decoded(ready))
-        self._kept = kept[len(ready) :]
-        if self._kept.startswith('"'):
-            self._kept, self._step = "", _drop
-
-    def _hold(self, piece: str) -> None:
-        self._pieces.append(piece)
-
-
-def _drop(piece: str) -> None:
-    """What stands behind an answer is not told."""
-    del piece
+    def _tell(self, text: str) -> None:
+        if text:
+            self._told.append(text)
+            self._on_text(text)

@@ -26,7 +26,7 @@ def beginning(head: str, known: Known) -> Beginning:
         return _undecided_if(any(each.startswith(language.strip()) for each in _FENCED_AS))
     if is_marked(head):
         return "envelope"
-    if FENCE.startswith(head) or any(mark.startswith(head) for mark in GRAMMARS):
+    if FENCE.startswith(head) or may_be_marked(head):
         return "undecided"
     return _of_json(head.lstrip("[ \t\r\n"), known) if head.startswith(("[", "{")) else "text"
 
@@ -34,6 +34,11 @@ def beginning(head: str, known: Known) -> Beginning:
 def is_marked(text: str) -> bool:
     """Whether a text begins with a mark that says that calls follow."""
     return any(text.startswith(mark) for mark in GRAMMARS)
+
+
+def may_be_marked(text: str) -> bool:
+    """Whether a text is the beginning of such a mark, or a whole one."""
+    return any(mark.startswith(text) for mark in GRAMMARS)
 
 
 def _of_json(text: str, known: Known) -> Beginning:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from session_runtime.models.base import OnText
 from session_runtime.models.recovery.beginning import HEAD_CHARS, Beginning, Known, beginning
 from session_runtime.models.recovery.reading import MAX_TEXT_CHARS
-from session_runtime.models.recovery.thinking import CLOSING, TAGS
+from session_runtime.models.recovery.thinking import CLOSING, TAGS, may_open
 
 
 class HeldText:
@@ -64,7 +64,7 @@ class HeldText:
                 return None
             case "undecided" if len(head) < HEAD_CHARS:
                 return None
-            case "text" if not self._thought and _may_open(head):
+            case "text" if not self._thought and may_open(head):
                 return None
         text = "".join(self._pieces) + self._kept
         self._pieces, self._kept = [], ""
@@ -137,10 +137,6 @@ class HeldText:
 
 def _closing_of(head: str) -> tuple[str, str] | None:
     return next((pair for pair in TAGS if head.startswith(pair[0])), None)
-
-
-def _may_open(head: str) -> bool:
-    return any(opening.startswith(head) for opening, _ in TAGS)
 
 
 def _end_like(text: str, mark: str) -> int:

@@ -13,12 +13,12 @@ from session_runtime.models.recovery.written import (
 )
 
 NAMES: Final = ("name", "function", "tool")
-_ARGUMENTS: Final = ("arguments", "parameters")
-_BESIDE: Final = frozenset({"id", "type", "index"})
-_KINDS: Final = frozenset({"function", "tool_call", "function_call"})
-_ROLES: Final = frozenset({None, "assistant"})
+ARGUMENTS: Final = ("arguments", "parameters")
+BESIDE: Final = frozenset({"id", "type", "index"})
+KINDS: Final = frozenset({"function", "tool_call", "function_call"})
+ROLES: Final = frozenset({None, "assistant"})
 ENVELOPE: Final = "tool_calls"
-FIRST_KEYS: Final = (*NAMES, *_ARGUMENTS, "id", "type", "index", ENVELOPE, "content", "role")
+FIRST_KEYS: Final = (*NAMES, *ARGUMENTS, "id", "type", "index", ENVELOPE, "content", "role")
 """The keys with one of which every object that is a call or an envelope begins."""
 
 _RAW: Final = re.compile(
@@ -52,7 +52,7 @@ def read_call(value: object, *, marked: bool) -> WrittenCall:
     if not isinstance(function, dict):
         return _flat(value, marked=marked)
     _check_kind(value)
-    if value.keys() - _BESIDE != {"function"}:
+    if value.keys() - BESIDE != {"function"}:
         raise NoEnvelopeError
     return _flat(function, marked=marked)
 
@@ -61,7 +61,7 @@ def read_envelope(value: object) -> list[WrittenCall] | None:
     """The calls of an object ``{"tool_calls": [...]}``, None if it is no such object."""
     if not isinstance(value, dict) or ENVELOPE not in value:
         return None
-    empty = not value.get("content") and value.get("role") in _ROLES
+    empty = not value.get("content") and value.get("role") in ROLES
     calls = value[ENVELOPE]
     if not empty or value.keys() - {ENVELOPE, "content", "role"}:
         raise NoEnvelopeError
@@ -86,16 +86,16 @@ def _filled(value: object) -> list[Any]:
 def _flat(fields: Mapping[str, Any], *, marked: bool) -> WrittenCall:
     _check_kind(fields)
     named = [key for key in NAMES if key in fields]
-    given = [key for key in _ARGUMENTS if key in fields]
-    if len(named) != 1 or len(given) > 1 or fields.keys() - {*named, *given, *_BESIDE}:
+    given = [key for key in ARGUMENTS if key in fields]
+    if len(named) != 1 or len(given) > 1 or fields.keys() - {*named, *given, *BESIDE}:
         raise NoEnvelopeError
     arguments = fields[given[0]] if given else None
-    if not marked and not _is_plain(arguments):
+    if not marked and not is_plain(arguments):
         raise NoEnvelopeError
     return _call(fields[named[0]], "" if arguments is None else as_text(arguments))
 
 
-def _is_plain(arguments: object) -> bool:
+def is_plain(arguments: object) -> bool:
     """Whether these are arguments even where no mark says that a call is meant."""
     if isinstance(arguments, str):
         return arguments.lstrip()[:1] in ("", "{")
@@ -117,7 +117,7 @@ def _is_schema(arguments: object) -> bool:
 
 
 def _check_kind(fields: Mapping[str, Any]) -> None:
-    if fields.get("type", "function") not in _KINDS:
+    if fields.get("type", "function") not in KINDS:
         raise NoEnvelopeError
 
 

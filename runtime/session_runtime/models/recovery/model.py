@@ -14,11 +14,18 @@ from session_runtime.models.base import (
     OnText,
     call_ids,
 )
-from session_runtime.models.recovery.beginning import Known, is_marked
+from session_runtime.models.recovery.beginning import Known
+from session_runtime.models.recovery.half import Names, is_half
 from session_runtime.models.recovery.held import HeldText
 from session_runtime.models.recovery.parameters import arguments_of
 from session_runtime.models.recovery.reading import read
-from session_runtime.models.recovery.thinking import CLOSING, Split, split_begun, split_tagged
+from session_runtime.models.recovery.thinking import (
+    CLOSING,
+    Split,
+    may_open,
+    split_begun,
+    split_tagged,
+)
 from session_runtime.models.recovery.written import WrittenCall
 from session_runtime.registry.spec import ToolSpec
 from session_runtime.threads import aside
@@ -57,31 +64,25 @@ class RecoveringModel:
         held = HeldText(on_text, known, begun=self._dialect.begun)
         reply = await self._model.reply(request, held.add)
         split = self._split(reply)
-        written, thinking = ((), "") if known is None else await _found(split, known)
-        if not written:
-            return self._kept(self._as_text(reply, split, held), split.thinking)
-        calls = reply.calls or tuple(_calls(written, request))
-        return self._kept(replace(reply, text="", calls=calls), thinking)
+        found = _Found() if known is None else await _found(split, reply, known, request)
+        if found.calls:
+            calls = reply.calls or tuple(_calls(found.calls, request))
+            return self._kept(replace(reply, text="", calls=calls), found.thinking)
+        if split.open or found.half:
+            return self._kept(replace(reply, text=""), split.thinking)
+        held.release()
+        return self._kept(replace(reply, text=split.answer), split.thinking)
 
     async def aclose(self) -> None:
         """Close the model."""
         await self._model.aclose()
 
     def _split(self, reply: ModelReply) -> Split:
-        if not self._dialect.begun:
-            return split_tagged(reply.text)
-        split = split_begun(reply.text)
-        if CLOSING in reply.text or reply.finish_reason not in CUT_OFF:
-            return split
-        return Split(reply.text, "", open=True)
-
-    def _as_text(self, reply: ModelReply, split: Split, held: HeldText) -> ModelReply:
-        """The reply with its answer, none if that is half of an envelope because the reply was cut off."""
-        cut_off = self._dialect.calls and reply.finish_reason in CUT_OFF
-        if split.open or (cut_off and is_marked(split.answer.lstrip())):
-            return replace(reply, text="")
-        held.release()
-        return replace(reply, text=split.answer)
+        """Thinking and answer; all of a text that broke off may have been thinking."""
+        begun, broke_off = self._dialect.begun, reply.finish_reason in CUT_OFF
+        if broke_off and (CLOSING not in reply.text if begun else _may_open(reply.text)):
+            return Split(reply.text if begun else "", "", open=True)
+        return split_begun(reply.text) if begun else split_tagged(reply.text)
 
     def _kept(self, reply: ModelReply, thinking: str) -> ModelReply:
         field = self._dialect.thinking_field
@@ -90,20 +91,45 @@ class RecoveringModel:
         return replace(reply, extra={**reply.extra, field: thinking})
 
 
-async def _found(split: Split, known: Known) -> tuple[tuple[WrittenCall, ...], str]:
-    """The calls of a reply with its thinking; a long one is read without holding up anybody."""
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The calls of a reply with its thinking, or whether its text is ``half`` of some."""
+
+    calls: tuple[WrittenCall, ...] = ()
+    thinking: str = ""
+    half: bool = False
+
+
+async def _found(split: Split, reply: ModelReply, known: Known, request: ModelRequest) -> _Found:
+    """What is in a reply; a long one is read without holding up anybody."""
+    broke_off = reply.finish_reason in CUT_OFF
+    names = Names(known, request.names.begins) if broke_off else None
+    work = partial(_read, split, known, names)
     if len(split.answer) <= READ_AT_ONCE_CHARS:
-        return _read(split, known)
-    return await aside("reading calls in a text", partial(_read, split, known))
+        return work()
+    return await aside("reading calls in a text", work)
 
 
-def _read(split: Split, known: Known) -> tuple[tuple[WrittenCall, ...], str]:
-    """Calls that are the answer, or stand behind the end of a thinking that the server had opened."""
-    written = read(split.answer, known)
-    if written or split.thinking:
-        return written, split.thinking
-    before, _, behind = split.answer.partition(CLOSING)
-    return read(behind, known), before.strip()
+def _read(split: Split, known: Known, names: Names | None) -> _Found:
+    """Calls that are the answer, or stand behind the end of a thinking that the server had opened.
+
+    With ``names`` the text broke off, so that it may be half of them.
+    """
+    answer, thinking = split.answer, split.thinking
+    written = read(answer, known)
+    if not written and not thinking and CLOSING in answer:
+        before, _, answer = answer.partition(CLOSING)
+        written, thinking = read(answer, known), before.strip()
+    if names is None or written:
+        return _Found(written, thinking)
+    return _Found(
+        half=is_half(answer, names) or (answer is not split.answer and not answer.strip())
+    )
+
+
+def _may_open(text: str) -> bool:
+    begun = text.strip()
+    return bool(begun) and may_open(begun)
 
 
 def _is_known(request: ModelRequest, name: str) -> bool:

@@ -15,7 +15,7 @@ from session_runtime.models.recovery.written import (
 MAX_TEXT_CHARS: Final = 262_144
 """A longer text is never read as calls."""
 
-_END_TOKENS: Final = ("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end|>", "</s>")
+END_TOKENS: Final = ("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end|>", "</s>")
 
 
 def read(text: str, known: Known) -> tuple[WrittenCall, ...]:
@@ -40,7 +40,7 @@ def read(text: str, known: Known) -> tuple[WrittenCall, ...]:
 
 
 def _without_end_token(text: str) -> str:
-    token = next((each for each in _END_TOKENS if text.endswith(each)), "")
+    token = next((each for each in END_TOKENS if text.endswith(each)), "")
     return text.removesuffix(token).rstrip()
 
 

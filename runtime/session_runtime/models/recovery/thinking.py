@@ -31,6 +31,11 @@ def split_tagged(text: str) -> Split:
     return Split("", text)
 
 
+def may_open(begun: str) -> bool:
+    """Whether a text is the beginning of a tag of thinking."""
+    return any(opening.startswith(begun) for opening, _ in TAGS)
+
+
 def split_begun(text: str) -> Split:
     """Split a text that began inside of the thinking, at what closes it; else all of it is the answer."""
     thinking, closed, answer = text.partition(CLOSING)

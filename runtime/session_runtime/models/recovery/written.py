@@ -100,6 +100,11 @@ class Cursor:
         """How many characters were passed."""
         return self._at
 
+    @property
+    def rest(self) -> str:
+        """All that was not passed."""
+        return self._text[self._at :]
+
     def json(self) -> object:
         """Pass a strict JSON value; NoEnvelopeError if none stands here."""
         self.blanks()

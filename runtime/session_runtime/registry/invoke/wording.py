@@ -6,7 +6,7 @@ What comes from a tool stands apart from our own words where it is from outside.
 import logging
 from typing import Final
 
-from session_runtime.errors import PermanentError, ToolError, TransientError
+from session_runtime.errors import PermanentError, ToolError, TransientError, UnfinishedError
 from session_runtime.registry.invoke.call import Answer
 from session_runtime.registry.invoke.encode import encodable
 from session_runtime.registry.invoke.guard import Refused
@@ -14,6 +14,7 @@ from session_runtime.registry.invoke.marking import Outside
 from session_runtime.registry.invoke.outcome import Raised, TimedOut
 
 MAX_ERROR_CHARS: Final = 1000
+MAX_UNFINISHED_CHARS: Final = 5_000
 
 _log = logging.getLogger(__name__)
 
@@ -178,4 +179,5 @@ def _words(error: BaseException) -> str:
         text = encodable(str(error))
     except BaseException:  # noqa: BLE001 - an exception of a tool may fail to say what it is
         return "it cannot say why"
-    return text if len(text) <= MAX_ERROR_CHARS else f"{text[:MAX_ERROR_CHARS]}…"
+    most = MAX_UNFINISHED_CHARS if isinstance(error, UnfinishedError) else MAX_ERROR_CHARS
+    return text if len(text) <= most else f"{text[:most]}…"

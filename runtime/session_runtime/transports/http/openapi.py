@@ -48,6 +48,7 @@ _SCHEMAS: Final[dict[str, Any]] = {
             "content": {"type": ["string", "array", "null"]},
             "tool_calls": {"type": ["array", "null"], "items": ANY_OBJECT},
             "tool_call_id": {"type": ["string", "null"]},
+            "is_error": {"type": ["boolean", "null"]},
         },
     },
     "AskRequest": {

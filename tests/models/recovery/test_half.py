@@ -1,0 +1,116 @@
+"""What becomes of a text that broke off: nothing of an unfinished call is told, and data stays data."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.models.recovery.corpus import CALLS, TEXTS, Sample
+from tests.models.recovery.playing import NAMES, played
+
+KNOWN = '{"name": "weather__today", "arguments": {"ci'
+HALVES = [
+    KNOWN,
+    f"```json\n{KNOWN}",
+    f"```\n{KNOWN}",
+    f"```json\n[{KNOWN}",
+    "```json\n" + '{"name": "end", "arguments": {}}\n``',
+    "```json\n" + '{"name": "end", "arguments": {}}',
+    f'[{{"name": "end", "arguments": {{}}}}, {KNOWN}',
+    f'{{"name": "end", "arguments": {{}}}}\n{KNOWN}',
+    f'{{"tool_calls": [{KNOWN}',
+    '{"role": "assistant", "content": null, "tool_calls": [{"id": "a", "type": "function", "func',
+    '{"role": "assistant", "content": nu',
+    '{"tool_calls": [{"function": {"name": "no_such_tool", "arg',
+    '{"id": "call_1", "type": "function", "function": {"name": "wea',
+    '{"type": "funct',
+    '{"function": "end", "parameters": "{\\"a',
+    '{"tool": "send_mess',
+    '{"name": "files.wri',
+    '{"name": "w\\u0065a',
+    '{"arguments": {"city": "Rome"}, "na',
+    '{"na',
+    "{",
+    "```js",
+    "```json\n<tool_call>{",
+    '```xml\n<function=weather__today>\n<parameter=city>\nRo',
+    '```xml\n<invoke name="wea',
+    f"So it is.</think>\n{KNOWN}",
+    f"<think>So it is.</think>\n```json\n{KNOWN}",
+]  # fmt: skip
+DATA = [
+    '{"name": "Ada", "arg',
+    '{"name": "Ada Lovel',
+    '{"name": "weather__today", "description": "Tells',
+    '{"name": "weather__today", "arguments": [1, ',
+    '{"city": "Rome", "temperat',
+    '{"id": 7, "title": "The long',
+    '{"type": "object", "prop',
+    '{"type": "function", "function": {"name": "weather__today", "description": "Te',
+    '{"content": "Once upon a t',
+    '{"role": "user", "con',
+    '{"role": "assistant", "content": "Hello th',
+    '{"function": "sin", "x": 1',
+    '[{"name": "end", "arguments": {}}, {"name": "Ada',
+    '{"name": "end", "arguments": {}} is what I would wri',
+    '{"tool_calls": [{"who": "Ada"',
+    '{"tool_calls": 17, "other": 3',
+    '[1, 2, {"name": "end"',
+    '```json\n{"name": "Ada", "born": 18',
+    '```json\n{"tool_calls": [{"function": {"name": "no_such_tool", "arg',
+    "```python\nimport os\npri",
+    '```xml\n<function=no_such_tool>\n<parameter=city>\nRo',
+    "Let me look.\n" + KNOWN,
+    "{weather} is a placeh",
+    "# Heading\n\nIt is sunny and",
+]  # fmt: skip
+
+
+@pytest.mark.requirement("ASK-6")
+@pytest.mark.parametrize("reason", ["length", "content_filter", "incomplete"])
+@pytest.mark.parametrize("text", HALVES)
+async def test_nothing_of_a_call_that_broke_off_is_told(text: str, reason: str) -> None:
+    reply, told = await played(list(text), finish_reason=reason)
+    behind = "".join(told).removeprefix("So it is.")
+    assert (reply.calls, reply.text, behind) == ((), "", "")
+
+
+@pytest.mark.requirement("ASK-6")
+@pytest.mark.parametrize("text", DATA)
+async def test_data_and_code_that_broke_off_are_told_as_far_as_they_came(text: str) -> None:
+    reply, told = await played(list(text), finish_reason="length")
+    assert (reply.calls, reply.text, "".join(told)) == ((), text, text)
+
+
+@pytest.mark.requirement("ASK-6")
+@pytest.mark.parametrize("sample", CALLS, ids=lambda sample: sample.title)
+async def test_calls_of_the_corpus_may_break_off_anywhere(sample: Sample) -> None:
+    opened = sample.text.find("</think>") if not sample.text.startswith("<think>") else -1
+    for end in range(opened + len("</think>") if opened > 0 else 1, len(sample.text)):
+        reply, told = await played([sample.text[:end]], finish_reason="length")
+        told = [each for each in told if not _is_prose(each)]
+        assert (reply.text.strip(), told) == ("", []), end
+
+
+def _is_prose(told: str) -> bool:
+    """Whether it is the thinking that a service had opened, which nothing tells from an answer."""
+    return not any(mark in told for mark in ("{", "<", "[", "`"))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from([each.text for each in (*CALLS, *TEXTS)]), st.integers(1, 400), st.data())
+async def test_what_broke_off_is_told_as_it_is_answered_or_not_at_all(
+    text: str, end: int, data: st.DataObject
+) -> None:
+    text = text[:end]
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=5)))
+    pieces = [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+    reply, told = await played(pieces, finish_reason="length")
+    if reply.text:
+        assert "".join(told) == reply.text
+    else:
+        assert all(map(_is_prose, told))
+
+
+def test_the_beginning_of_a_name_is_known_as_it_is_and_on_the_wire() -> None:
+    begun = [name for name in ("wea", "weather.t", "weather__", "Wea", "x") if NAMES.begins(name)]
+    assert begun == ["wea", "weather.t", "weather__"]
