@@ -121,5 +121,5 @@ MANY = {
     "a profile takes four tools": adds(MAIN, "max_tools = 4"),
     "a profile takes six tools": adds(MAIN, "max_tools = 6"),
     "no arguments are kept": edited("content = true", "content = false"),
-    "no sub-agent": ends_with("[agents]", "max_depth = 0"),
+    "no sub-agent": ends_with("[agents]", "max_depth = 1"),
 }

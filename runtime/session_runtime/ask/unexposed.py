@@ -23,7 +23,7 @@ class Unexposed:
 
 
 def refuse_unexposed(exposure: Exposure, turn: Turn, guard: CallGuard, name: str) -> Unexposed:
-    """Refuse a call; where that is wanted, its tool is loaded (TS-6), and a name that no tool has is counted."""
+    """Refuse a call; its tool is loaded where that is wanted (TS-6), a name that no tool has is counted."""
     loaded = exposure.autoload(name)
     if exposure.autoloads and name in exposure.loaded and name not in exposure.revoked:
         return Unexposed(

@@ -67,14 +67,9 @@ class Calls:
         self.moved: set[str] = set()
         """Tools that a search loaded in one of the two and not in the other."""
 
-    def confirm(self, calls: Sequence[CallRecord]) -> bool:
-        """Replay what was carried out before the first turn; tells whether something waits again."""
-        pending = False
-        for call in calls:
-            fate = self._confirmed_fate(call)
-            pending = pending or fate.name == NEEDS_CONFIRMATION_CODE
-            self._compare(0, call, fate)
-        return pending
+    def confirm(self, calls: Sequence[CallRecord]) -> TurnFates:
+        """Replay what was carried out before the first turn."""
+        return self._compared(0, calls, [self._confirmed_fate(call) for call in calls])
 
     def turn(self, number: int, calls: Sequence[CallRecord], turn: Turn) -> TurnFates:
         """Replay the calls of a turn in order: first all are prepared, then searches are answered."""
@@ -83,6 +78,11 @@ class Calls:
             self._search(number, call) if fate.name == SEARCHED else fate
             for call, fate in zip(calls, fates, strict=True)
         ]
+        return self._compared(number, calls, fates)
+
+    def _compared(
+        self, number: int, calls: Sequence[CallRecord], fates: Sequence[Fate]
+    ) -> TurnFates:
         for call, fate in zip(calls, fates, strict=True):
             self._compare(number, call, fate)
         return TurnFates(
