@@ -35,6 +35,8 @@ def test_an_address_has_a_secret_and_neither_is_shown(read: Reader) -> None:
         (BOT.replace("https://", "ftp://"), "callbacks.bot.url: is no address"),
         (BOT.replace("https://", "https://me:pw@"), "must not hold a name, a password"),
         (BOT.replace("bot.example", ""), "callbacks.bot.url: is no address"),
+        (BOT.replace("bot.example", "bot..example"), "callbacks.bot.url: is no address"),
+        (BOT.replace("bot.example", "b" * 64), "callbacks.bot.url: is no address"),
         (BOT.replace("/r?", "/ r?"), "callbacks.bot.url: is no address"),
         (f"{BOT}tries = 21\n", "callbacks.bot.tries"),
         (BOT.replace("env:BOT_SECRET", "short"), "callbacks.bot.secret: must be"),

@@ -208,6 +208,19 @@ def test_a_value_of_another_kind_is_refused_and_never_converted(
             "3: models.c.base_url: must name a host and a port up to 65535"
             ' (given: "http://a:99999/v1")',
         ),
+        *(
+            (
+                f"[models.c]\nmodel = 'm'\nbase_url = 'http://{host}/v1'",
+                "3: models.c.base_url: must name a host of which each part has 1 to 63 letters"
+                f' (given: "http://{host}/v1")',
+            )
+            for host in ("a..b", "xn--a-\u00e4.example", ".b")
+        ),
+        (
+            '[models.c]\nmodel = "m"\nbase_url = "http://a\\u0000b/v1"',
+            "3: models.c.base_url: must name a host of which each part has 1 to 63 letters"
+            ' (given: "http://a\\u0000b/v1")',
+        ),
     ],
 )
 def test_each_kind_of_fault_says_what_is_expected(read: Reader, text: str, problem: str) -> None:

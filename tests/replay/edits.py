@@ -1,4 +1,4 @@
-"""Ten edits of the recorded configuration, each with what it changes and for how many of 53 asks."""
+"""Ten edits of the recorded configuration, each with what it changes and for how many of 55 asks."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,8 +24,8 @@ EDITS = {
             "[http.", '[access.rules.web]\nchannels = ["web"]\ndeny = ["payroll.*"]\n[http.', 1
         ),
         {
-            TOKENS: 24,
-            "directory: 19 -> 18 tools": 24,
+            TOKENS: 26,
+            "directory: 19 -> 18 tools": 26,
             "a search does not load payroll.list any more (denied by access.rules.web)": 3,
             "call of payroll.list: ran -> tool.unknown (denied by access.rules.web)": 2,
         },
@@ -42,7 +42,7 @@ EDITS = {
     ),
     "fewer turns": Edit(
         edited("max_steps = 5", "max_steps = 2"),
-        {"ends as answered -> limit.steps": 21, "ends as limit.steps in another turn": 1},
+        {"ends as answered -> limit.steps": 23, "ends as limit.steps in another turn": 1},
     ),
     "fewer calls": Edit(
         edited("max_tool_calls = 5", "max_tool_calls = 2"),
@@ -56,7 +56,7 @@ EDITS = {
     "fewer tokens": Edit(
         edited("max_tool_calls = 5", "max_tool_calls = 5\nmax_total_tokens = 1"),
         {
-            "ends as answered -> limit.tokens": 30,
+            "ends as answered -> limit.tokens": 32,
             "ends as needs_confirmation -> limit.tokens": 7,
             "ends as ended -> limit.tokens": 2,
             "ends as limit.steps -> limit.tokens": 1,
@@ -65,21 +65,22 @@ EDITS = {
     "no tool search": Edit(
         edited("tool_search_enabled = true", "tool_search_enabled = false"),
         {
-            "another number of tools exposed": 48,
-            TOKENS: 48,
-            "tool search on (deferred) -> off (off)": 48,
+            "another number of tools exposed": 50,
+            TOKENS: 50,
+            "tool search on (deferred) -> off (off)": 50,
             f"call of tool_search: searched -> tool.unknown {OFF}": 29,
             "call of weather.forecast: tool.not_loaded -> ran": 5,
-            f"call of tool_search: tool_search.exhausted -> tool.unknown {OFF}": 1,
+            "call of tool_search: tool_search.exhausted -> tool.repeated": 1,
+            "call of weather.past: tool.not_loaded -> ran": 1,
         },
     ),
     "another tool from the start": Edit(
         edited(', "notes.add"]', ', "weather.forecast"]'),
         {
-            f"notes.add no longer exposed {HELD}": 48,
-            "weather.forecast exposed now (loaded from the start)": 48,
-            TOKENS: 48,
-            "another directory of 19 tools": 30,
+            f"notes.add no longer exposed {HELD}": 50,
+            "weather.forecast exposed now (loaded from the start)": 50,
+            TOKENS: 50,
+            "another directory of 19 tools": 32,
             "another directory of 18 tools": 18,
             "a search does not load weather.forecast any more": 8,
             "call of weather.forecast: tool.not_loaded -> ran": 5,
@@ -91,9 +92,9 @@ EDITS = {
     "a prefetch less": Edit(
         edited(', "calendar.today"]', "]"),
         {
-            "calendar.today is not prefetched any more": 48,
-            TOKENS: 48,
-            "directory: 19 -> 20 tools": 30,
+            "calendar.today is not prefetched any more": 50,
+            TOKENS: 50,
+            "directory: 19 -> 20 tools": 32,
             "directory: 18 -> 19 tools": 18,
         },
     ),
@@ -114,7 +115,7 @@ EDITS = {
     ),
     "another default model": Edit(
         edited("max_steps = 5", 'max_steps = 5\ndefault_model = "other"'),
-        {"model profile main -> other": 46},
+        {"model profile main -> other": 48},
     ),
     "a key may act for fewer": Edit(
         edited('act_for = ["ann", "bob"]', 'act_for = ["bob"]'),
@@ -130,8 +131,8 @@ EDITS = {
             'deny = ["payroll.*"]\n[access.rules.shop]\nchannels = ["web"]\ndeny = ["shop.item_3"]',
         ),
         {
-            TOKENS: 42,
-            "directory: 19 -> 18 tools": 24,
+            TOKENS: 44,
+            "directory: 19 -> 18 tools": 26,
             "directory: 18 -> 17 tools": 18,
             "sub-agent clerk: shop.item_3 no longer given (denied by access.rules.shop)": 1,
         },
@@ -157,17 +158,18 @@ EDITS = {
     "a profile takes too few tools": Edit(
         edited("[models.other]", "max_tools = 3\n[models.other]"),
         {
-            "ends as answered -> model.too_many_tools": 36,
+            "ends as answered -> model.too_many_tools": 37,
             "ends as needs_confirmation -> model.too_many_tools": 7,
             "ends as ended -> model.too_many_tools": 2,
-            "call of tool_search: searched -> tool_search.full": 1,
+            "when model profile shaky fails, main does not take over any more: it takes at most 3 tools"
+            " (max_tools), and this request has 4": 1,
             "ends as limit.steps -> model.too_many_tools": 1,
             "ends as model.broken -> model.too_many_tools": 1,
         },
     ),
     "an answer needs end": Edit(
         edited("max_steps = 5", "max_steps = 5\nrequire_end = true"),
-        {"ends as answered -> open": 35, "ends as answered -> limit.steps": 2},
+        {"ends as answered -> open": 36, "ends as answered -> limit.steps": 3},
     ),
     "descriptions are not searched": Edit(
         CONFIG.replace("[http.", "[search]\ndescription = 0\n[http.", 1),

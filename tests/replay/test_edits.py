@@ -22,7 +22,10 @@ def decided(line: str) -> Any:
     """What a trace tells of an ask that a configuration decides about."""
     ask = json.loads(line)
     outcome = ask["outcome"], ask["error"] and ask["error"]["code"]
-    turns = [(turn["exposed"], turn["exposed_tokens"], calls(turn)) for turn in ask["turns"]]
+    turns = [
+        (turn["model"], turn["exposed"], turn["exposed_tokens"], calls(turn))
+        for turn in ask["turns"]
+    ]
     prefetched = [call["name"] for call in ask["prefetch"]]
     searching = ask["tool_search"] if ask["turns"] else None
     inside = [turn["exposed"] for agent in ask["agents"] for turn in agent["turns"]]

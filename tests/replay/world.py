@@ -114,6 +114,8 @@ SCENES = {
     "sticky": [calls(("weather.past", {"city": "Bern"})), says("rain")],
     "earn": [calls(("tool_search", {"query": "people earn"})), says("they earn")],
     "secret": [calls(("tool_search", {"query": "weather sk-abcdefgh12345678"})), says("no")],
+    "nobody": [calls(("nope.tool", {})) for _ in range(4)] + [says("no")],
+    "eager": [calls(("weather.past", {"city": "Bern"})) for _ in range(2)] + [says("rain")],
 }
 MORE = ("delegate", "count")
 ANN = Identity("ann", frozenset({"staff"}), "web")

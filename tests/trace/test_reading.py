@@ -75,6 +75,9 @@ def test_in_traces_of_earlier_versions_it_is_inferred_which_calls_counted() -> N
         ("usage", [], "usage is no object"),
         ("turns", {}, "turns is no list"),
         ("turns", [{"step": True}], r"turns\[\].step is no int"),
+        ("duration_s", 10**400, "duration_s is no number"),
+        ("generation", 10**20, "generation is larger than anything"),
+        ("duration_s", float("inf"), "duration_s is no number"),
         ("outcome", "won", "outcome is 'won', none of its values"),
     ],
 )
@@ -244,3 +247,16 @@ def rotate(path: Path) -> None:
     if (earlier := path.with_name(f"{path.name}.1")).exists():
         earlier.replace(path.with_name(f"{path.name}.2"))
     path.replace(earlier)
+
+
+@pytest.mark.parametrize("number", [f"1{'0' * 400}", "1e999", "-1e999"])
+def test_a_number_that_is_too_large_damages_its_line_alone(tmp_path: Path, number: str) -> None:
+    path = tmp_path / "t.jsonl"
+    for field in ("duration_s", "of_another_version"):
+        large = line(named(2)).replace(b'{"ask_id"', f'{{"{field}":{number},"ask_id"'.encode())
+        large = large.replace(b'"duration_s":1.5,', b"") if field == "duration_s" else large
+        path.write_bytes(line(named(1)) + large + line(named(3)))
+        traces = Traces(path)
+        whole = field != "duration_s" and "e" not in number
+        assert ids(traces.oldest_first()) == ["ask_01", *["ask_02"] * whole, "ask_03"]
+        assert traces.damaged == (not whole)

@@ -190,3 +190,33 @@ async def test_what_comes_after_closing_is_counted_as_dropped(tmp_path: Path) ->
     sink.write(RECORD)
     await sink.aclose()
     assert sink.dropped == 1
+
+
+@pytest.mark.requirement("OPS-1a")
+async def test_processes_that_share_a_trace_lose_nothing_when_it_is_rotated(tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+    sinks = [TraceSink(path, 4 * LINE_BYTES, 1_000) for _ in range(4)]
+    numbers = range(120)
+    for number in numbers:
+        for at, sink in enumerate(sinks):
+            sink.write(replace(RECORD, ask_id=f"a{at}_{number}"))
+    for sink in sinks:
+        await sink.aclose()
+    assert [sink.dropped for sink in sinks] == [0, 0, 0, 0]
+    written = sorted(each for names in files(tmp_path).values() for each in names)
+    assert written == sorted(f"a{at}_{number}" for at in range(4) for number in numbers)
+
+
+async def test_a_rotated_file_that_somebody_removes_stops_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+    async with opened(path, max_bytes=LINE_BYTES, keep=5) as sink:
+        for number in range(3):
+            sink.write(numbered(number))
+    (tmp_path / "trace.jsonl.1").unlink()
+    async with opened(path, max_bytes=LINE_BYTES, keep=5) as sink:
+        sink.write(numbered(3))
+    assert files(tmp_path) == {
+        "trace.jsonl": ["a3"],
+        "trace.jsonl.1": ["a2"],
+        "trace.jsonl.3": ["a0"],
+    }

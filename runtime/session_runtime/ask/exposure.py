@@ -1,9 +1,9 @@
 """What the model may see and call in an ask: the full permitted list, or tool search over it."""
 
 import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Literal
 
@@ -16,6 +16,7 @@ from session_runtime.search import SearchGovernor, SearchView, ToolSearchSession
 _log = logging.getLogger(__name__)
 
 Rule = Literal["off", "collision", "unsupported", "nothing_deferred", "threshold", "deferred"]
+Revoked = Callable[[], frozenset[str]]
 _FEWER_PINNED = "shorten skills.tool_search_always_loaded"
 _WAYS_OUT: Mapping[Rule, str] = MappingProxyType(
     {  # "threshold" does not apply to a list that is too long
@@ -43,7 +44,8 @@ class Turn:
 class Exposure:
     """One ask's view of the catalogue; ``rule`` says why tool search is active or not (TS-10).
 
-    ``profile`` is the one that answers the ask, until another takes over (ASK-9).
+    ``profile`` is the one that answers the ask, until another takes over (ASK-9). ``revoked`` gives the
+    tools that an operator has taken away by now (REL-9).
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class Exposure:
         permitted: Permitted,
         hidden: frozenset[str],
         session: ToolSearchSession | None,
+        revoked: Revoked,
     ) -> None:
         self.rule = rule
         self.session = session
@@ -66,6 +69,7 @@ class Exposure:
         self._generation = generation
         self._permitted = permitted
         self._hidden = hidden
+        self._revoked = revoked
         self._names: dict[str, WireNames] = {}
 
     def names_for(self, profile: Profile) -> WireNames:
@@ -113,7 +117,12 @@ class Exposure:
     @property
     def revoked(self) -> frozenset[str]:
         """Tools that an operator has taken away, perhaps since the ask began (REL-9)."""
-        return self._generation.policy.revoked.names
+        return self._revoked()
+
+    @property
+    def taken_away(self) -> tuple[str, ...]:
+        """What of the tools of this ask an operator has taken away since it began."""
+        return tuple(sorted(self.revoked & self._permitted.names))
 
     def permitted(self, name: str) -> ToolSpec | None:
         """The tool of that name if this ask may know it, loaded or not; None if it may not."""
@@ -186,7 +195,12 @@ def may_read_results(generation: Generation, permitted: Permitted) -> bool:
 def whole_exposure(generation: Generation, profile: Profile, mask: int) -> Exposure:
     """The view of a sub-agent: all that it may use, without search (TS-1)."""
     permitted = generation.permitted.get(mask)
-    return Exposure(generation, profile, "off", permitted, frozenset(), None)
+    revoked = _revoked_in(generation)
+    return Exposure(generation, profile, "off", permitted, frozenset(), None, revoked)
+
+
+def _revoked_in(generation: Generation) -> Revoked:
+    return lambda: generation.policy.revoked.names
 
 
 def open_exposure(
@@ -195,28 +209,31 @@ def open_exposure(
     mask: int,
     prefetched: Collection[str],
     unavailable: Sequence[str] = (),
+    revoked: Revoked | None = None,
 ) -> Exposure:
     """Open the view of one ask on the permitted tools ``mask``.
 
     ``prefetched`` are tools whose prefetch succeeded; hidden ones among them vanish from every list,
     index and count (PRE-1), with tool search or without it (PRE-2). ``unavailable`` servers are named in
-    the hints of searches that miss something.
+    the hints of searches that miss something. ``revoked`` gives what an operator has taken away, for who
+    does not want to know what is now.
     """
     skills = generation.settings.skills
     hidden = frozenset(prefetched) if skills.prefetch_tools_hide else frozenset()
     permitted = generation.permitted.get(mask)
     view = generation.index.view(mask)
-    rule, session = _decide(generation, profile, permitted, view, hidden, unavailable)
-    return Exposure(generation, profile, rule, permitted, hidden, session)
+    revoked = revoked or _revoked_in(generation)
+    open_session = partial(_open_session, generation, profile, view, hidden, unavailable, revoked)
+    rule, session = _decide(generation, profile, permitted, hidden, open_session)
+    return Exposure(generation, profile, rule, permitted, hidden, session, revoked)
 
 
 def _decide(
     generation: Generation,
     profile: Profile,
     permitted: Permitted,
-    view: SearchView,
     hidden: frozenset[str],
-    unavailable: Sequence[str],
+    open_session: Callable[[], ToolSearchSession],
 ) -> tuple[Rule, ToolSearchSession | None]:
     """Which rule of TS-10 applies, in this order; only the last one opens a session."""
     skills = generation.settings.skills
@@ -230,7 +247,7 @@ def _decide(
             clash,
         )
         return "collision", None
-    session = _open_session(generation, profile, view, hidden, unavailable)
+    session = open_session()
     if not session.total_deferred:
         return "nothing_deferred", None
     whole = len(permitted.names - hidden)
@@ -257,6 +274,7 @@ def _open_session(
     view: SearchView,
     hidden: frozenset[str],
     unavailable: Sequence[str],
+    revoked: Revoked,
 ) -> ToolSearchSession:
     skills = generation.settings.skills
     wanted = (*skills.tool_search_always_loaded, *skills.prefetch_tools)
@@ -270,7 +288,7 @@ def _open_session(
         explain=skills.tool_search_explain,
         unavailable=unavailable,
         max_exposed=profile.settings.max_tools,
-        withdrawn=lambda: generation.policy.revoked.names,
+        withdrawn=revoked,
     )
 
 

@@ -50,6 +50,7 @@ class OpenTurn:
     usage: Usage = field(default_factory=Usage)
     finish_reason: str | None = None
     calls: tuple[CallRecord, ...] = ()
+    revoked: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -189,6 +190,7 @@ class Loop:
         started = _now()
         self.progress.state = "tools"
         self.progress.calls += len(reply.calls)
+        opened.revoked = self._exposure.taken_away
         try:
             cut_off = reply.finish_reason in CUT_OFF
             run = await run_calls(
@@ -254,6 +256,7 @@ class Loop:
             opened.finish_reason,
             opened.calls,
             opened.at_s,
+            opened.revoked,
         )
 
 

@@ -51,6 +51,7 @@ def build_record(run: AskRun, result: AskResult, duration_s: float) -> AskRecord
         invoked=invoked.record if invoked is not None else None,
         request=_request(run),
         trace=run.trace,
+        max_result_chars=run.generation.settings.ask.max_result_chars,
     )
 
 

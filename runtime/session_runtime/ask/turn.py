@@ -13,13 +13,13 @@ from session_runtime.ask.guards import Refused
 from session_runtime.ask.notices import call_notices
 from session_runtime.ask.reading import CallReader, ReadCall
 from session_runtime.ask.scope import AskScope
+from session_runtime.ask.unexposed import refuse_unexposed
 from session_runtime.registry.deprecation import replacement_of
 from session_runtime.registry.deprecation import warning as warning_of
 from session_runtime.registry.invoke.results import Place
 from session_runtime.registry.names import END, RESULTS_READ, TOOL_SEARCH
 from session_runtime.registry.spec import ToolSpec
 from session_runtime.search import SearchGovernor
-from session_runtime.spelling import nearest
 from session_runtime.trace.record import CallRecord, SearchRecord, record_call
 from session_runtime.types import (
     ConfirmationRequired,
@@ -34,10 +34,7 @@ from session_runtime.types import (
 from session_runtime.types import Notice as NoticeEvent
 
 CANCEL_GRACE_S = 2.0
-NAMES_IN_REFUSAL = 12
-MAX_COMPARED = 200
 MAX_CALLS = 128
-UNKNOWN = "tool.unknown"
 WRITTEN_AS_TEXT = "written as text"
 _log = logging.getLogger(__name__)
 
@@ -203,39 +200,10 @@ def _deprecation(scope: AskScope, spec: ToolSpec) -> str:
 
 
 def _not_exposed(scope: AskScope, exposure: Exposure, turn: Turn, call: ToolCall) -> ToolResult:
-    """Refuse a call; where that is wanted, its tool is loaded for the next turn."""
-    if exposure.autoload(call.name):
+    refusal = refuse_unexposed(exposure, turn, scope.guard, call.name)
+    if refusal.loaded:
         scope.emitter.send(ToolsLoaded(names=(call.name,)))
-    if exposure.autoloads and call.name in exposure.loaded and call.name not in exposure.revoked:
-        return refused(
-            call,
-            "tool.not_loaded",
-            f"{call.name} was not run, because it was not loaded in this turn. It is loaded now: call "
-            f"{call.name} again in the next turn, with arguments that fit its parameters",
-        )
-    code, reason = why_not_exposed(exposure, turn, call.name)
-    again = scope.guard.refuse_again(call.name) if code == UNKNOWN else None
-    return refused(call, code, reason) if again is None else refused(call, again.code, again.reason)
-
-
-def why_not_exposed(exposure: Exposure, turn: Turn, name: str) -> tuple[str, str]:
-    """A refusal that names only what this identity may know and call now (TS-13, RTE-11).
-
-    A forbidden name and one that does not exist take the same path to the same words. One that was
-    revoked before it was loaded does not exist any more (REL-9).
-    """
-    waiting = exposure.session.deferred if exposure.session is not None else ()
-    if name in waiting and name not in exposure.revoked:
-        return (
-            "tool.not_loaded",
-            f"{name} is not loaded in this turn. Call tool_search with the query "
-            f"'select:{name}', then call {name} in the next turn",
-        )
-    usable = [other for other in turn.by_name if other not in exposure.revoked]
-    near = nearest(name, usable, 3) if len(usable) <= MAX_COMPARED else []
-    now = near or usable[:NAMES_IN_REFUSAL]
-    label = "Similar tools that can be called now" if near else "Tools that can be called now"
-    return UNKNOWN, f"there is no tool named {name[:80]!r} here. {label}: {', '.join(now)}"
+    return refused(call, refusal.code, refusal.reason)
 
 
 def _wrong(call: ToolCall, problem: str) -> ToolResult:

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, SecretStr, field_validator
 
+from session_runtime.config.addresses import is_host
 from session_runtime.config.secrets import is_reference
 from session_runtime.config.section import Name, Seconds, Section, key
 from session_runtime.wire.callback import secret_bytes
@@ -18,7 +19,9 @@ MOST_TRIES: Final = 20
 def _is_address(url: str) -> str:
     try:
         parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        usable = (
+            parts.scheme in ("http", "https") and is_host(parts.hostname or "") and parts.port != 0
+        )
     except ValueError:
         usable = False
     if not usable or not url.isascii() or not url.isprintable() or " " in url:

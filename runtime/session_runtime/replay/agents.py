@@ -64,7 +64,7 @@ class Agents:
     def _given(self, number: int, path: Sequence[str], ask: Exposure) -> tuple[str, ...] | None:
         generation, caller = self._generation, self._reasons.caller
         mask = mask_of_agent(generation, caller.principal, caller.identity, path)
-        for name in self._reasons.revoked & generation.catalog.positions.keys():
+        for name in self._reasons.withdrawn.names & generation.catalog.positions.keys():
             mask &= ~(1 << generation.catalog.position(name))
         named = generation.agents[path[-1]].settings.model
         profile = ask.profile if named is None else generation.profiles[named]

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from session_runtime.ask.exposure import Exposure, Turn
 from session_runtime.ask.guards import CallGuard, Refused, same_as
-from session_runtime.ask.turn import MAX_CALLS, why_not_exposed
+from session_runtime.ask.turn import MAX_CALLS
+from session_runtime.ask.unexposed import NOT_LOADED, UNKNOWN, refuse_unexposed
 from session_runtime.generation import Generation
 from session_runtime.registry.invoke.consent import NEEDS_CONFIRMATION_CODE
 from session_runtime.registry.names import END
@@ -23,7 +24,7 @@ RAN: Final = "ran"
 SEARCHED: Final = "searched"
 INVALID: Final = "tool.invalid_arguments"
 REPEATED: Final = "tool.repeated"
-EXPOSURE_CODES: Final = frozenset({"tool.unknown", "tool.not_loaded"})
+EXPOSURE_CODES: Final = frozenset({UNKNOWN, NOT_LOADED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +67,9 @@ class Calls:
         self.moved: set[str] = set()
         """Tools that a search loaded in one of the two and not in the other."""
 
-    def confirm(self, calls: Sequence[CallRecord]) -> bool:
-        """Replay what was carried out before the first turn; tells whether something waits again."""
-        pending = False
-        for call in calls:
-            fate = self._confirmed_fate(call)
-            pending = pending or fate.name == NEEDS_CONFIRMATION_CODE
-            self._compare(0, call, fate)
-        return pending
+    def confirm(self, calls: Sequence[CallRecord]) -> TurnFates:
+        """Replay what was carried out before the first turn."""
+        return self._compared(0, calls, [self._confirmed_fate(call) for call in calls])
 
     def turn(self, number: int, calls: Sequence[CallRecord], turn: Turn) -> TurnFates:
         """Replay the calls of a turn in order: first all are prepared, then searches are answered."""
@@ -82,6 +78,11 @@ class Calls:
             self._search(number, call) if fate.name == SEARCHED else fate
             for call, fate in zip(calls, fates, strict=True)
         ]
+        return self._compared(number, calls, fates)
+
+    def _compared(
+        self, number: int, calls: Sequence[CallRecord], fates: Sequence[Fate]
+    ) -> TurnFates:
         for call, fate in zip(calls, fates, strict=True):
             self._compare(number, call, fate)
         return TurnFates(
@@ -96,12 +97,12 @@ class Calls:
         return call.name == END and fate.name == RAN and not (call.counted and call.status != "ok")
 
     def _confirmed_fate(self, call: CallRecord) -> Fate:
-        if not call.counted and call.error_code != "tool.unknown":
+        if not call.counted and call.error_code != UNKNOWN:
             return Fate(recorded_fate(call), ready=False)  # declined, changed, over a limit
         spec = self._exposure.permitted(call.name)
         if spec is None:
             hidden = self._blind.hides(call.name)
-            return self._as_recorded(call) if hidden else Fate("tool.unknown", ready=False)
+            return self._as_recorded(call) if hidden else Fate(UNKNOWN, ready=False)
         return self._admit(call, spec)
 
     def _prepare(self, at: int, call: CallRecord, calls: Sequence[CallRecord], turn: Turn) -> Fate:
@@ -111,7 +112,8 @@ class Calls:
         if spec is None and self._blind.hides(call.name) and not _withheld(call):
             return self._as_recorded(call)
         if spec is None:
-            return Fate(why_not_exposed(self._exposure, turn, call.name)[0], ready=False)
+            refusal = refuse_unexposed(self._exposure, turn, self.guard, call.name)
+            return Fate(refusal.code, ready=False)
         if spec.name == END and len(calls) > 1:
             return Fate("tool.end_not_alone", ready=False)
         if call.error_code == INVALID and not call.counted:
@@ -234,7 +236,7 @@ def recorded_fate(call: CallRecord) -> str:
 
 
 def _withheld(call: CallRecord) -> bool:
-    return call.error_code == "tool.not_loaded"
+    return call.error_code == NOT_LOADED
 
 
 def known_arguments(arguments: object) -> JsonObject | None:

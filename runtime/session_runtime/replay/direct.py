@@ -8,7 +8,7 @@ from session_runtime.replay.caller import Caller
 from session_runtime.replay.calls import INVALID, RAN, known_arguments
 from session_runtime.replay.difference import Findings
 from session_runtime.replay.opening import mask_of
-from session_runtime.replay.tools import Blindness, Reasons
+from session_runtime.replay.tools import Blindness, Reasons, Withdrawn
 from session_runtime.trace.record import AskRecord, CallRecord
 
 UNKNOWN_TOOL: Final = "request.unknown_tool"
@@ -33,8 +33,7 @@ def replay_direct(
         findings.unknown(blind.reason)
         return
     if len(found) != 1:
-        revoked = frozenset(() if record.request is None else record.request.revoked)
-        why = Reasons(generation, caller, frozenset(), revoked).forbidden(wanted)
+        why = Reasons(generation, caller, frozenset(), Withdrawn(record)).forbidden(wanted)
         _compare(wanted, was, UNKNOWN_TOOL, f" ({why})", findings)
         return
     if was == UNKNOWN_TOOL:

@@ -12,7 +12,7 @@ from session_runtime.registry.masks import bits
 from session_runtime.registry.names import TOOL_SEARCH
 from session_runtime.replay.caller import Caller
 from session_runtime.replay.difference import Findings
-from session_runtime.replay.tools import Blindness, Reasons
+from session_runtime.replay.tools import Blindness, Reasons, Withdrawn
 from session_runtime.search import resolve_names
 from session_runtime.trace.record import MOST_EARLIER, AskRecord, RequestRecord
 
@@ -43,11 +43,11 @@ def open_ask(
     """Open the view of the ask on its tools, and tell what differs from what was recorded."""
     mask = mask_of(generation, record, caller)
     prefetched = _prefetched(generation, record, mask, findings)
-    exposure = open_exposure(generation, profile, mask, prefetched)
+    withdrawn = Withdrawn(record)
+    exposure = open_exposure(generation, profile, mask, prefetched, revoked=withdrawn)
     if exposure.session is not None:
         _load_again(generation, record.request, exposure, findings)
-    revoked = frozenset(() if record.request is None else record.request.revoked)
-    reasons = Reasons(generation, caller, frozenset(prefetched), revoked)
+    reasons = Reasons(generation, caller, frozenset(prefetched), withdrawn)
     _compare_search(generation, record, exposure, findings)
     return Opening(exposure, reasons)
 

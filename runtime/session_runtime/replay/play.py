@@ -4,22 +4,24 @@ Nothing runs: no tool, no model, no server. How calls fare is decided in ``calls
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
+from session_runtime.ask.calling import CONTEXT_TOO_LONG
 from session_runtime.ask.exposure import Exposure, Turn
 from session_runtime.ask.guards import StepGuard
 from session_runtime.ask.loop import Ending
 from session_runtime.ask.record import NOT_REACHED, tool_search_record
 from session_runtime.errors import PermanentError, RequestError
 from session_runtime.generation import Generation
-from session_runtime.registry.names import RESULTS_READ
+from session_runtime.registry.revocations import Revocations
 from session_runtime.replay.agents import Agents
 from session_runtime.replay.caller import REFUSED_AT_THE_DOOR, Caller, caller_of, profile_of
 from session_runtime.replay.calls import Calls
 from session_runtime.replay.difference import Findings, Replayed
 from session_runtime.replay.direct import replay_direct
 from session_runtime.replay.opening import Opening, open_ask
+from session_runtime.replay.results import Results
 from session_runtime.replay.tools import Blindness
 from session_runtime.trace.record import AgentRecord, AskRecord, CallRecord, TurnRecord
 from session_runtime.types import ErrorInfo
@@ -36,8 +38,13 @@ def replay(generation: Generation, record: AskRecord) -> Replayed:
     findings = Findings()
     if record.request is None:
         findings.unknown("recorded by an earlier version: parts of the request are not known")
-    _replay(generation, record, findings)
+    _replay(_without_revocations(generation), record, findings)
     return findings.of(record.ask_id, record.started_at)
+
+
+def _without_revocations(generation: Generation) -> Generation:
+    """The same generation where nothing is revoked: that is taken from the record (REL-9)."""
+    return replace(generation, policy=generation.policy.under(Revocations()))
 
 
 def _replay(generation: Generation, record: AskRecord, findings: Findings) -> None:
@@ -111,6 +118,7 @@ class _Play:
         self._steps = StepGuard(self._ask.max_steps)
         confirmed = frozenset(call.name for call in record.confirmed)
         self._calls = Calls(generation, opening.exposure, opening.reasons, findings, confirmed)
+        self._results = Results(generation, record, opening.exposure, findings)
         self._directories = (
             record.tool_search.directory_tokens,
             tool_search_record(opening.exposure).directory_tokens,
@@ -118,9 +126,10 @@ class _Play:
 
     def run(self) -> None:
         """Play all turns, and compare how it ends."""
-        self._read_results(1)
-        pending = self._calls.confirm(self._record.confirmed)
-        ending = Ending("needs_confirmation") if pending else self._turns()
+        self._results.prefetched(self._reasons.prefetched)
+        fates = self._calls.confirm(self._record.confirmed)
+        self._results.ran(fates.ran)
+        ending = Ending("needs_confirmation") if fates.pending else self._turns()
         self._compare_tokens()
         self._compare_ending(ending)
 
@@ -128,6 +137,7 @@ class _Play:
         for number, turn in enumerate(self._record.turns, 1):
             if not self._steps.begin():
                 return _limit("limit.steps")
+            self._results.before(number)
             try:
                 now = self._exposure.next_turn()
             except PermanentError as error:
@@ -135,18 +145,20 @@ class _Play:
             self._at.turns = number
             self._compare_exposed(number, turn, now)
             self._spend(turn, now)
-            self._hand_over(number, turn)
+            self._hand_over(number, turn, now)
             ending = self._after(number, turn, now)
             if ending is not None:
                 return ending
-            self._read_results(number + 1)
+        self._take_over()
         return self._beyond()
 
     def _after(self, number: int, turn: TurnRecord, now: Turn) -> Ending | None:
         if not turn.calls:
             return self._after_prose(number)
+        self._reasons.withdrawn.at(turn)
         fates = self._calls.turn(number, turn.calls, now)
         self._count_agents(number, fates.ran)
+        self._results.ran(fates.ran)
         if fates.ended:
             return Ending("ended")
         if fates.pending:
@@ -223,41 +235,39 @@ class _Play:
                 return
             self._steps.count()
 
-    def _hand_over(self, number: int, turn: TurnRecord) -> None:
+    def _hand_over(self, number: int, turn: TurnRecord, now: Turn) -> None:
         """Let another profile take over where one did."""
         if not turn.model or turn.model == self._profile:
             return
         failed, self._profile = self._profile, turn.model
         if self._exposure.profile.name != failed:
             return
+        what = f"when model profile {failed} fails, {turn.model} does not take over any more"
         for profile in self._generation.fallbacks(self._exposure.profile):
             if profile.name == turn.model:
-                self._exposure.hand_over(profile)
-                return
-        what = f"when model profile {failed} fails, {turn.model} does not take over any more"
+                obstacle = self._exposure.obstacle(profile, now)
+                if obstacle is None:
+                    self._exposure.hand_over(profile)
+                    return
+                what = f"{what}: {obstacle}"
         self._findings.differ("profile", number, what, turn.model, None)
 
-    def _read_results(self, coming: int) -> None:
-        """Load results.read before a turn where a long result made it callable (ASK-8b)."""
-        if self._wants_reading(coming) and self._exposure.reads_results:
-            self._exposure.load_results_read()
-
-    def _wants_reading(self, coming: int) -> bool:
-        turns = self._record.turns
-        if not self._record.tool_search.active:
-            earlier = [call for turn in turns[: coming - 1] for call in turn.calls]
-            made = (*self._record.prefetch, *self._record.confirmed, *earlier)
-            return any(call.whole_chars is not None for call in made)
-        if coming > len(turns) or RESULTS_READ not in turns[coming - 1].exposed:
-            return False
-        found = {
-            name
-            for turn in turns[: coming - 1]
-            for call in turn.calls
-            if call.search is not None
-            for name in call.search.loaded
-        }
-        return RESULTS_READ not in found
+    def _take_over(self) -> None:
+        """Tell which profile takes over now where none did, and the model failed for good."""
+        record, profile = self._record, self._exposure.profile
+        code = _code(record.error)
+        asked = code.startswith("model.") and code not in (CONTEXT_TOO_LONG, *_WIRE_CODES)
+        if not (record.outcome == "failed" and self._broke_off and asked):
+            return
+        if profile.name != record.turns[-1].model:
+            return
+        turn = self._exposure.next_turn()
+        for other in self._generation.fallbacks(profile):
+            if self._exposure.obstacle(other, turn) is None:
+                what = f"when model profile {profile.name} fails, {other.name} takes over now"
+                self._findings.differ("profile", self._at.turns, what, None, other.name)
+                self._findings.unknown("how an ask goes on when another profile takes over")
+                return
 
     def _compare_exposed(self, number: int, turn: TurnRecord, now: Turn) -> None:
         before = tuple(name for name in turn.exposed if not self._blind.hides(name))

@@ -7,6 +7,7 @@ from session_runtime.ask.exposure import Exposure
 from session_runtime.generation import Generation
 from session_runtime.registry.names import TOOL_SEARCH
 from session_runtime.replay.caller import Caller
+from session_runtime.trace.record import AskRecord, TurnRecord
 
 
 class Blindness:
@@ -34,6 +35,22 @@ class Blindness:
         )
 
 
+class Withdrawn:
+    """Which tools are revoked while an ask is replayed: those that were when it was recorded (REL-9)."""
+
+    def __init__(self, record: AskRecord) -> None:
+        self._at_first = frozenset(() if record.request is None else record.request.revoked)
+        self.names = self._at_first
+
+    def __call__(self) -> frozenset[str]:
+        """Those of now."""
+        return self.names
+
+    def at(self, turn: TurnRecord) -> None:
+        """What was revoked when the calls of a turn were made."""
+        self.names = self._at_first | frozenset(turn.revoked)
+
+
 @dataclass(frozen=True, slots=True)
 class Reasons:
     """Why a tool is there or not, for operators to read."""
@@ -41,7 +58,7 @@ class Reasons:
     generation: Generation
     caller: Caller
     prefetched: frozenset[str]
-    revoked: frozenset[str]
+    withdrawn: Withdrawn
 
     def absent(self, exposure: Exposure, name: str) -> str:
         """Why a tool is not exposed now."""
@@ -57,7 +74,9 @@ class Reasons:
         """Why the ask may not use a tool."""
         if name not in self.generation.catalog.positions:
             return self._not_there(name)
-        return "revoked when it was recorded" if name in self.revoked else self._ruling(name)
+        return (
+            "revoked when it was recorded" if name in self.withdrawn.names else self._ruling(name)
+        )
 
     def present(self, exposure: Exposure, name: str) -> str:
         """Why a tool is exposed now."""

@@ -1,11 +1,13 @@
 """Plain data back into the frozen values that it was made from, by their own fields; who reads is above."""
 
+import math
 from collections.abc import Collection
 from dataclasses import MISSING, fields, is_dataclass
 from functools import lru_cache
 from types import NoneType, UnionType
 from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
 
+MOST: Final = 2**63 - 1
 _SHOWN_CHARS: Final = 40
 
 
@@ -74,8 +76,21 @@ def _one_of(choices: Collection[object], value: object, place: str) -> object:
 def _plain(kind: Any, value: object, place: str) -> object:
     if kind in (object, Any):
         return value
-    if kind is float and type(value) is int:
-        return float(value)
+    if kind is float and type(value) in (int, float):
+        return _number(value, place)
     if type(value) is not kind:
         raise ValueError(f"{place} is no {kind.__name__}")
+    if type(value) is int and abs(value) > MOST:
+        raise ValueError(f"{place} is larger than anything that is counted")
     return value
+
+
+def _number(value: Any, place: str) -> float:
+    """A finite number; whole ones may have any number of digits."""
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise ValueError(f"{place} is no number that a program can calculate with")
+    return number

@@ -1,6 +1,7 @@
 """Reads traces back, for whoever looks at asks that ended: commands, replay, the console (OPS-1, OPS-2)."""
 
 import json
+import math
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,6 +33,7 @@ MAX_NAMES: Final = 5_000
 """Of so many asks, the last ones, ids are compared with one that is unknown."""
 MAX_TOLD: Final = 5
 """Of so many damaged lines it is told which they are."""
+_SHOWN_CHARS: Final = 40
 _ID: Final = re.compile(rb'\{"ask_id":"([^"\\]{1,200})"')
 
 
@@ -174,11 +176,16 @@ def _readable(path: Path) -> Iterator[None]:
 def _json(line: Line) -> Any:
     if line.text is None:
         raise ValueError(f"it has more than {MAX_LINE_BYTES} bytes")
-    return json.loads(line.text.decode(), parse_constant=_no_number)
+    return json.loads(line.text.decode(), parse_constant=_no_number, parse_float=_finite)
 
 
 def _no_number(name: str) -> float:
     raise ValueError(f"{name} is no number of JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    return number if math.isfinite(number) else _no_number(text[:_SHOWN_CHARS])
 
 
 def _reason(error: ValueError | RecursionError) -> str:

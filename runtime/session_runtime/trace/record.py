@@ -79,7 +79,8 @@ class TurnRecord:
 
     ``exposed`` are the tools sent, ``exposed_tokens`` estimates their schemas; ``attempts`` counts
     model calls, ``model`` is the profile that was asked last; ``model_s``, waiting included, and
-    ``tools_s`` are seconds, ``at_s`` those from the start of the ask to that of the turn.
+    ``tools_s`` are seconds, ``at_s`` those from the start of the ask to that of the turn. ``revoked`` are
+    the tools that had been taken away from the ask when its calls were made (REL-9).
     """
 
     step: int
@@ -93,6 +94,7 @@ class TurnRecord:
     finish_reason: str | None
     calls: tuple[CallRecord, ...] = ()
     at_s: float = 0.0
+    revoked: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,8 @@ class AskRecord:
     cost without tool search, ``tokens_exposed`` what they did cost, directory included. ``confirmed`` are
     the calls that a person had agreed to or declined, which the ask began with; ``invoked`` is the one call
     that stood instead of a question. ``request`` is None in traces of earlier versions, ``trace`` the trace
-    over several programs that the ask is part of.
+    over several programs that the ask is part of. ``max_result_chars`` is how much of a result a model was
+    shown (ASK-8b), None in traces of earlier versions.
     """
 
     ask_id: str
@@ -159,6 +162,7 @@ class AskRecord:
     invoked: CallRecord | None = None
     request: RequestRecord | None = None
     trace: AskTrace | None = None
+    max_result_chars: int | None = None
 
     @property
     def tokens_saved(self) -> int:
@@ -233,6 +237,7 @@ def record_to_json(record: AskRecord) -> dict[str, Any]:
         "tokens_full_list": record.tokens_full_list,
         "tokens_exposed": record.tokens_exposed,
         "tokens_saved": record.tokens_saved,
+        "max_result_chars": record.max_result_chars,
         **invoked,
         **request,
         **({} if record.trace is None else {"trace": asdict(record.trace)}),
@@ -266,7 +271,7 @@ def _agent_to_json(record: AgentRecord) -> dict[str, Any]:
 
 
 def _turn_to_json(turn: TurnRecord) -> dict[str, Any]:
-    return {
+    data: dict[str, Any] = {
         "step": turn.step,
         "model": turn.model,
         "exposed": list(turn.exposed),
@@ -279,6 +284,9 @@ def _turn_to_json(turn: TurnRecord) -> dict[str, Any]:
         "finish_reason": None if turn.finish_reason is None else redact_text(turn.finish_reason),
         "calls": [_call_to_json(call) for call in turn.calls],
     }
+    if turn.revoked:
+        data["revoked"] = list(turn.revoked)
+    return data
 
 
 def _call_to_json(call: CallRecord) -> dict[str, Any]:

@@ -1,11 +1,13 @@
 """Writes trace records to a file from its own thread: a slow disk never delays an ask."""
 
 import asyncio
+import fcntl
 import logging
 import os
 import queue
 import stat
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -22,8 +24,8 @@ class TraceSink:
     """Appends one JSON line per record to ``path`` (mode 0600) and rotates it (OPS-1).
 
     A file that would grow beyond ``max_bytes`` becomes ``path.1``, that one ``path.2``, and so on;
-    ``keep`` of them are kept. A full disk or an unwritable path is logged once, until it works
-    again, and costs records, never an ask.
+    ``keep`` of them are kept. Several processes may write to one path. A full disk or an unwritable path
+    is logged once, until it works again, and costs records, never an ask.
     """
 
     def __init__(
@@ -124,8 +126,8 @@ class _TraceFile:
         if self._fd is None:
             self._fd = self._open()
         if 0 < os.fstat(self._fd).st_size > self._max_bytes - size:
+            self._rotate(self._fd)
             self.close()
-            self._rotate()
             self._fd = self._open()
         return self._fd
 
@@ -146,12 +148,19 @@ class _TraceFile:
             os.write(fd, b"\n")  # a line torn by a crash or a full disk stays alone
         return fd
 
-    def _rotate(self) -> None:
+    def _rotate(self, full: int) -> None:
+        """Move all files on, unless another process does, or did since this one was looked at.
+
+        Who moves holds the lock of the file that the path leads to. That one is moved last, so there is no
+        other to be locked before all are where they belong; the lock goes when the file is closed.
+        """
+        if not _locked(full) or not self._is_current(full):
+            return
         if self._keep < 1:
-            self._path.unlink()
+            self._path.unlink(missing_ok=True)
             return
         for number in reversed(range(self._keep)):
-            if self._numbered(number).exists():
+            with suppress(FileNotFoundError):  # there are not so many yet, or somebody removed it
                 self._numbered(number).replace(self._numbered(number + 1))
 
     def _numbered(self, number: int) -> Path:
@@ -174,6 +183,17 @@ class _TraceFile:
                 "traces are written to %s again; %d records were lost", self._path, self.failed
             )
         self._troubled = False
+
+
+def _locked(fd: int) -> bool:
+    """Take the lock of a file; tells whether nobody else has it."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True  # a file system without locks
+    return True
 
 
 def _write_all(fd: int, data: bytes) -> None:

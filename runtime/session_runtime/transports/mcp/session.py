@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from session_runtime.ask.exposure import Exposure, Turn, open_exposure
 from session_runtime.ask.kept import KeptResults
-from session_runtime.ask.turn import why_not_exposed
+from session_runtime.ask.unexposed import why_not_exposed
 from session_runtime.errors import ToolError
 from session_runtime.generation import Generation, Profile
 from session_runtime.generation.unavailable import unavailable_to
