@@ -25,7 +25,7 @@ Q = {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"
 MODES = [
     (mode, wire, stream)
     for mode, wires in (
-        ("text", ("chat", "responses", "messages")),
+        ("text", ("chat", "responses", "anthropic")),
         ("json_schema", ("chat", "responses")),
     )
     for wire, stream in itertools.product(wires, (True, False))

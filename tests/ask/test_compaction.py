@@ -173,7 +173,7 @@ def test_calls_keep_their_results_and_what_must_stay_stays(
 
 
 @pytest.mark.requirement("ASK-2")
-@pytest.mark.parametrize("wire", ["chat", "responses", "messages"])
+@pytest.mark.parametrize("wire", ["chat", "responses", "anthropic"])
 async def test_an_ask_whose_results_fill_the_context_goes_on_with_short_ones(
     tmp_path: Path, wire: str
 ) -> None:

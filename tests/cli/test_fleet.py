@@ -13,7 +13,7 @@ from session_runtime.wire.presence import Presence, unknown
 from tests.cli.conftest import Done, Run
 
 GONE = "http://127.0.0.1:1"
-MQTT = "[mqtt]\nenabled = true\nport = 1\n"
+MQTT = "[mqtt]\nenabled = true\nurl = 'mqtt://127.0.0.1:1'\n"
 
 
 def replica(name: str, **other: object) -> Presence:

@@ -173,14 +173,14 @@ def test_a_value_of_another_kind_is_refused_and_never_converted(
         ),
         ("[models.s]\nwire = 'scripted'", '1: models.s.script: wire = "scripted" needs it'),
         (
-            "[models.a]\nwire = 'messages'\nmodel = 'm'\nbase_url = 'http://x'\ncall_mode = 'json_schema'",
-            '5: models.a.call_mode: "json_schema" is not possible with wire = "messages", only with'
+            "[models.a]\nwire = 'anthropic'\nmodel = 'm'\nbase_url = 'http://x'\ncall_mode = 'json_schema'",
+            '5: models.a.call_mode: "json_schema" is not possible with wire = "anthropic", only with'
             ' chat, responses: leave it out, which means "native" (given: "json_schema")',
         ),
         (
             "[models.o]\nwire = 'offline'\ncall_mode = 'text'",
             '3: models.o.call_mode: "text" is not possible with wire = "offline", only with chat,'
-            ' responses, messages: leave it out, which means "native" (given: "text")',
+            ' responses, anthropic: leave it out, which means "native" (given: "text")',
         ),
         (
             "[models.c]\nmodel = 'm'\nbase_url = 'http://x'\ncall_mode = 'text'\n"
@@ -205,7 +205,7 @@ def test_a_value_of_another_kind_is_refused_and_never_converted(
         ),
         (
             "[models.c]\nmodel = 'm'\nbase_url = 'http://a:99999/v1'",
-            "3: models.c.base_url: must name a host and a port up to 65535"
+            "3: models.c.base_url: must name a host, and a port from 1 to 65535 or none"
             ' (given: "http://a:99999/v1")',
         ),
         *(

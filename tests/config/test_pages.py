@@ -21,7 +21,8 @@ EXAMPLES = {
     "callbacks.bot",
 }
 MQTT = {
-    f"mqtt.{name}" for name in ("ca_file", "cert_file", "key_file", "username", "password", "id")
+    f"mqtt.{name}"
+    for name in ("tls_ca", "tls_cert", "tls_key", "username", "password", "client_id")
 }
 LIMITS = {
     f"limits.{name}"

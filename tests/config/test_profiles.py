@@ -104,9 +104,9 @@ def test_authorization_is_either_a_header_or_made_of_the_key(read: Reader) -> No
 
 
 @pytest.mark.requirement("CFG-4")
-def test_on_the_wire_messages_the_key_is_sent_in_a_header_of_its_own(read: Reader) -> None:
+def test_on_the_wire_anthropic_the_key_is_sent_in_a_header_of_its_own(read: Reader) -> None:
     text = (
-        '[models.main]\nwire = "messages"\nbase_url = "http://x/v1"\nmodel = "m"\n'
+        '[models.main]\nwire = "anthropic"\nbase_url = "http://x/v1"\nmodel = "m"\n'
         'headers = { Authorization = "env:MAIN_TOKEN", x-api-key = "env:MAIN_TOKEN" }\n'
     )
     env = {"MAIN_TOKEN": "abc", "ANTHROPIC_API_KEY": "shared"}

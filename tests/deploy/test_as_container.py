@@ -25,8 +25,7 @@ OURS = {
     "SESSION_RUNTIME__HTTP__HOST": "127.0.0.1",
     "SESSION_RUNTIME__HTTP__PORT": "0",
     "SESSION_RUNTIME__HTTP__KEYS__BOT__HASH": hash_of(KEY),
-    "SESSION_RUNTIME__MQTT__HOST": "127.0.0.1",
-    "SESSION_RUNTIME__MQTT__PORT": "1",
+    "SESSION_RUNTIME__MQTT__URL": "mqtt://127.0.0.1:1",
 }
 """What differs from the image: where it listens, and a key that the test knows."""
 

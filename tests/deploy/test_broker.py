@@ -51,8 +51,7 @@ async def shipped(folder: Path) -> AsyncIterator[Shipped]:
             mosquitto.port,
             folder / "config.toml",
             {
-                "SESSION_RUNTIME__MQTT__HOST": "127.0.0.1",
-                "SESSION_RUNTIME__MQTT__PORT": str(mosquitto.port),
+                "SESSION_RUNTIME__MQTT__URL": f"mqtt://127.0.0.1:{mosquitto.port}",
                 "SESSION_RUNTIME__HTTP__HOST": "127.0.0.1",
                 "SESSION_RUNTIME__RUNTIME__SECRET_SOURCES": json.dumps([f"file:{folder}"]),
             },

@@ -29,7 +29,7 @@ def test_the_daemon_accepts_its_configuration_without_a_warning(
 ) -> None:
     snapshot = loaded(config, tmp_path, {})
     assert snapshot.warnings == ()
-    assert (snapshot.settings.http.port, snapshot.settings.mqtt.host) == (8040, "broker")
+    assert (snapshot.settings.http.port, snapshot.settings.mqtt.url) == (8040, "mqtt://broker")
 
 
 def test_its_secrets_are_those_that_are_mounted(daemon: Any, config: Path) -> None:
@@ -103,7 +103,7 @@ def test_every_replica_gets_a_port(daemon: Any) -> None:
 def test_the_broker_passes_on_what_the_daemon_sends(config: Path, tmp_path: Path) -> None:
     lines = (BROKER / "mosquitto.conf").read_text("utf-8").splitlines()
     said = dict(line.split(" ", 1) for line in lines if line and not line.startswith("#"))
-    most = loaded(config, tmp_path, {}).settings.mqtt.max_message_bytes
+    most = loaded(config, tmp_path, {}).settings.mqtt.max_payload_bytes
     assert int(said["message_size_limit"]) >= most
     assert int(said["max_packet_size"]) > int(said["message_size_limit"])
     assert (said["allow_anonymous"], said["set_tcp_nodelay"]) == ("false", "true")

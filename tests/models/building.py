@@ -49,8 +49,8 @@ def profile(base_url: str, **settings: Any) -> ModelProfile:
 
 
 HttpModel = ChatModel | MessagesModel | ResponsesModel
-HttpWire = Literal["chat", "responses", "messages"]
-_ADAPTERS = {"chat": ChatModel, "messages": MessagesModel, "responses": ResponsesModel}
+HttpWire = Literal["chat", "responses", "anthropic"]
+_ADAPTERS = {"chat": ChatModel, "anthropic": MessagesModel, "responses": ResponsesModel}
 
 
 @asynccontextmanager
@@ -88,8 +88,8 @@ def responses(
 def messages(
     replies: Replies, **settings: Any
 ) -> AbstractAsyncContextManager[tuple[HttpModel, Upstream]]:
-    """A model on the wire ``messages``."""
-    return service("messages", replies, **settings)
+    """A model on the wire ``anthropic``."""
+    return service("anthropic", replies, **settings)
 
 
 async def ask(model: Model, asked: ModelRequest | None = None) -> tuple[ModelReply, list[str]]:

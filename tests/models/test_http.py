@@ -23,9 +23,9 @@ from tests.models.building import KEY, HttpWire, ask, failure, opened, profile, 
 KEY_HEADERS = {
     "chat": {"authorization": f"Bearer {KEY}"},
     "responses": {"authorization": f"Bearer {KEY}"},
-    "messages": {"x-api-key": KEY, "anthropic-version": "2023-06-01"},
+    "anthropic": {"x-api-key": KEY, "anthropic-version": "2023-06-01"},
 }
-WIRES = pytest.mark.parametrize("wire", ["chat", "responses", "messages"])
+WIRES = pytest.mark.parametrize("wire", ["chat", "responses", "anthropic"])
 
 
 @WIRES
@@ -258,7 +258,7 @@ async def test_both_wires_call_a_fault_by_the_same_code(
 
 @WIRES
 async def test_a_refusal_names_the_path_that_was_added(wire: HttpWire) -> None:
-    path = {"chat": "/chat/completions", "responses": "/responses", "messages": "/messages"}[wire]
+    path = {"chat": "/chat/completions", "responses": "/responses", "anthropic": "/messages"}[wire]
     async with service(wire, [reply_error(404, "nothing here")]) as (model, _):
         error = await failure(model)
     assert f"('{path}' is added to it)" in str(error)

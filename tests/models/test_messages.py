@@ -1,4 +1,4 @@
-"""Turns on the wire ``messages`` against a real server that keeps the rules of the protocol."""
+"""Turns on the wire ``anthropic`` against a real server that keeps the rules of the protocol."""
 
 import json
 from dataclasses import replace

@@ -37,7 +37,7 @@ def written(
 
 
 def body(asked: ModelRequest, left_out: frozenset[str] = frozenset(), **settings: Any) -> Any:
-    settings = {"wire": "messages", "stream": False, "prompt_cache": False, **settings}
+    settings = {"wire": "anthropic", "stream": False, "prompt_cache": False, **settings}
     writer = MessagesBodyWriter(profile("http://model.test/v1", **settings), ORIGIN)
     return writer.write(asked, len(asked.tools), left_out)
 
@@ -132,7 +132,7 @@ def test_a_whole_conversation_is_written_in_the_form_of_messages() -> None:
 def test_the_places_that_the_service_remembers_are_marked_and_the_tools_stay_the_same() -> None:
     first, second = tool("a"), tool("b")
     grown = request(Message("system", "S"), Message("user", "hi"), tools=[first, second])
-    writer = MessagesBodyWriter(profile("http://model.test/v1", wire="messages"), ORIGIN)
+    writer = MessagesBodyWriter(profile("http://model.test/v1", wire="anthropic"), ORIGIN)
     sent = json.loads(writer.write(grown, 1, frozenset()).content)
     assert sent["system"] == [{**text("S"), **MARK}]
     assert sent["messages"] == [{"role": "user", "content": [{**text("hi"), **MARK}]}]
@@ -294,7 +294,7 @@ def test_whatever_was_said_the_request_keeps_the_rules_of_the_service(
 
 
 def test_messages_that_were_written_before_are_written_the_same() -> None:
-    memo, settings = BlockMemo(), profile("http://model.test/v1", wire="messages")
+    memo, settings = BlockMemo(), profile("http://model.test/v1", wire="anthropic")
     writer = MessagesBodyWriter(settings, ORIGIN)
     for length in (2, 3, 5, 9):
         asked = request(*CONVERSATION[:length])

@@ -10,7 +10,7 @@ from session_runtime.testing.replies import Pace, Reply, reply_bytes, reply_text
 from tests.models.building import HttpWire, ask, failure, service
 from tests.models.clock import hurried
 
-WIRES = pytest.mark.parametrize("wire", ["chat", "responses", "messages"])
+WIRES = pytest.mark.parametrize("wire", ["chat", "responses", "anthropic"])
 
 
 @dataclass(frozen=True)

@@ -180,7 +180,7 @@ async def as_chunks(place: Place, question: Question) -> Came:
 async def over_mqtt(place: Place, question: Question) -> Came:
     signed = f'[mqtt.signers.{question.key}]\nsecret = "{SIGNING}"\n' if question.key else ""
     async with broker(place.folder) as mosquitto:
-        door = f"[mqtt]\nenabled = true\nport = {mosquitto.port}\n"
+        door = f"[mqtt]\nenabled = true\nurl = 'mqtt://127.0.0.1:{mosquitto.port}'\n"
         async with opened(place.folder, place.config + door + signed) as runtime:
             return await _published(runtime, Broker(port=mosquitto.port), question)
 

@@ -26,7 +26,7 @@ async def execute(args, context):
     return {"gone": args}
 """
 NUMBER = {"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]}
-WIRES = tuple(itertools.product(("chat", "responses", "messages"), (True, False), (True, False)))
+WIRES = tuple(itertools.product(("chat", "responses", "anthropic"), (True, False), (True, False)))
 
 
 def configured(folder: Path, model: str, *, search: bool = False) -> str:

@@ -96,7 +96,7 @@ MESSAGES: dict[str, bytes] = {
         BEGUN, block("a"), BLOCK_END, stopped("model_context_window_exceeded")
     ),
 }
-BODIES = {"chat": CHAT, "responses": RESPONSES, "messages": MESSAGES}
+BODIES = {"chat": CHAT, "responses": RESPONSES, "anthropic": MESSAGES}
 CUTS = [(wire, cut) for wire, bodies in BODIES.items() for cut in bodies]
 
 
@@ -124,9 +124,9 @@ async def test_a_call_that_broke_off_does_not_run(tmp_path: Path, wire: str, cut
     [
         ("chat", events(delta(("a", "{}")))),
         ("responses", events(added("a"))),
-        ("messages", events(BEGUN, block("a"), BLOCK_END)),
+        ("anthropic", events(BEGUN, block("a"), BLOCK_END)),
     ],
-    ids=["chat", "responses", "messages"],
+    ids=["chat", "responses", "anthropic"],
 )
 @pytest.mark.parametrize("cut_after", [1, None], ids=["the connection broke", "the body ended"])
 async def test_a_stream_that_is_cut_in_a_call_is_asked_for_again(
@@ -143,7 +143,7 @@ async def test_a_stream_that_is_cut_in_a_call_is_asked_for_again(
         ("chat", events(delta(("a", ""), reason="tool_calls")) + DONE),
         ("chat", events(delta(("a", "{}"))) + DONE),
         ("responses", events(ended("completed", item("a", "", status="completed")))),
-        ("messages", events(BEGUN, block("a"), BLOCK_END, stopped("tool_use"))),
+        ("anthropic", events(BEGUN, block("a"), BLOCK_END, stopped("tool_use"))),
         (
             "responses",
             events(

@@ -48,7 +48,7 @@ async def replicas(config: Path, *names: str) -> AsyncIterator[dict[str, Daemon]
         running = {}
         for name in names:
             env = {
-                "SESSION_RUNTIME__MQTT__ID": name,
+                "SESSION_RUNTIME__MQTT__CLIENT_ID": name,
                 "SESSION_RUNTIME__RUNTIME__STATE_DIR": str(config.parent / name),
             }
             running[name] = await stack.enter_async_context(daemon(config, **env))
@@ -79,7 +79,7 @@ async def test_three_replicas_are_alike_until_one_differs_rejects_stops_or_dies(
     async with broker(tmp_path) as mosquitto, asker(mosquitto.port) as one:
         config.write_text(
             f'[runtime]\nwatch = "off"\n[handlers]\npaths = ["tools"]\n'
-            f"[mqtt]\nenabled = true\nport = {mosquitto.port}\n",
+            f"[mqtt]\nenabled = true\nurl = 'mqtt://127.0.0.1:{mosquitto.port}'\n",
             "utf-8",
         )
         async with replicas(config, "r1", "r2", "r3") as running:
@@ -120,7 +120,9 @@ async def test_three_replicas_are_alike_until_one_differs_rejects_stops_or_dies(
 async def test_statuses_that_are_too_large_or_too_many_are_told_of(tmp_path: Path) -> None:
     config = tmp_path / "config.toml"
     async with broker(tmp_path) as mosquitto, asker(mosquitto.port) as one:
-        config.write_text(f"[mqtt]\nenabled = true\nport = {mosquitto.port}\n", "utf-8")
+        config.write_text(
+            f"[mqtt]\nenabled = true\nurl = 'mqtt://127.0.0.1:{mosquitto.port}'\n", "utf-8"
+        )
         await one.client.publish("session-runtime/status/large", b"x" * 200_000, 1, True)
         code, page = await fleet(config)
         assert (code, kinds(page)) == (1, ["empty", "unknown"])

@@ -21,12 +21,15 @@ async def execute(args, context):
 """
 
 
-def configuration(folder: Path, port: int, more: str = "", name: str = "r1") -> Path:
+def configuration(
+    folder: Path, port: int, more: str = "", name: str = "r1", scheme: str = "mqtt"
+) -> Path:
     place = folder / name
     place.mkdir(exist_ok=True)
     config = place / "config.toml"
     config.write_text(
-        f'[skills]\nprefetch_tools = []\n[mqtt]\nenabled = true\nport = {port}\nid = "{name}"\n{more}',
+        f'[skills]\nprefetch_tools = []\n[mqtt]\nenabled = true\nurl = "{scheme}://127.0.0.1:{port}"\n'
+        f'client_id = "{name}"\n{more}',
         "utf-8",
     )
     return config
@@ -117,7 +120,7 @@ async def test_what_a_killed_replica_had_at_hand_is_sent_to_it_again_and_the_ans
     )
     config = configuration(tmp_path, 0, more)
     async with broker(tmp_path) as mosquitto, asker(mosquitto.port) as one:
-        config.write_text(config.read_text().replace("port = 0", f"port = {mosquitto.port}"))
+        config.write_text(config.read_text().replace("127.0.0.1:0", f"127.0.0.1:{mosquitto.port}"))
         async with daemon(config) as running:
             await one.until(lambda: online(one))
             await one.ask(b"1", "go")
@@ -171,10 +174,10 @@ async def test_a_broker_is_reached_by_tls_and_with_a_password_and_no_other_way(
 
         async def told(name: str, authority: str, password: str, words: str) -> None:
             more = (
-                f'tls = true\nca_file = "{tmp_path}/{authority}"\n'
+                f'tls_ca = "{tmp_path}/{authority}"\n'
                 'username = "bot"\npassword = "env:MQ_PASSWORD"\n'
             )
-            config = configuration(tmp_path, mosquitto.port, more, name)
+            config = configuration(tmp_path, mosquitto.port, more, name, "mqtts")
             async with daemon(config, MQ_PASSWORD=password) as running:
                 if words not in running.log:
                     await running.logged(words)

@@ -171,7 +171,7 @@ async def test_what_is_larger_than_the_broker_takes_is_told_and_breaks_no_connec
 async def test_a_request_that_is_larger_than_the_daemon_reads_is_refused_once(
     tmp_path: Path,
 ) -> None:
-    more = "max_message_bytes = 700000\n"
+    more = "max_payload_bytes = 700000\n"
     async with (
         broker(tmp_path) as mosquitto,
         daemon(with_tool(tmp_path, mosquitto.port, more=more)) as running,

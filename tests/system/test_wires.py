@@ -55,7 +55,7 @@ REPLIES: tuple[Reply, ...] = (
     reply_text("Sun, then rain.", usage=USAGE),
 )
 ENDING = (*REPLIES[:2], reply_calls(("end", {})))
-WIRES = tuple(itertools.product(("chat", "responses", "messages"), (True, False)))
+WIRES = tuple(itertools.product(("chat", "responses", "anthropic"), (True, False)))
 
 
 @dataclass(frozen=True)

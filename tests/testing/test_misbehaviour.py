@@ -13,7 +13,7 @@ from session_runtime.testing.replies import RawReply, Reply, reply_calls
 from session_runtime.testing.response_form import as_response
 
 RIGHT = reply_calls(("probe", {"q": "a"}), ("probe", {"q": "b"}))
-FORMS = {"chat": as_completion, "responses": as_response, "messages": as_message}
+FORMS = {"chat": as_completion, "responses": as_response, "anthropic": as_message}
 DOCS = Path(__file__).parents[2] / "docs" / "models.md"
 
 

@@ -85,8 +85,8 @@ def open_mqtt(runtime: Runtime) -> MqttServing:
 
 def replica_name(settings: Settings, host: str) -> str:
     """The name of this replica: as configured, or one that only the owner of its state directory has."""
-    if settings.mqtt.id is not None:
-        return settings.mqtt.id
+    if settings.mqtt.client_id is not None:
+        return settings.mqtt.client_id
     place = hashlib.sha256(str(settings.runtime.state_dir).encode("utf-8", "surrogateescape"))
     plain = re.sub(r"[^A-Za-z0-9_.-]", "-", host)[:_LONGEST_HOST] or "host"
     return f"{plain}-{place.hexdigest()[:8]}"

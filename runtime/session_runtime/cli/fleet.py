@@ -17,6 +17,7 @@ from session_runtime.cli.reading import Look, reader_of
 from session_runtime.cli.screen import one_line, print_json
 from session_runtime.client import fleet_http
 from session_runtime.client.fleet import Finding, findings, merged
+from session_runtime.config.addresses import broker_address
 from session_runtime.config.fleet import replica_url
 from session_runtime.config.mqtt import MqttSettings, tls_context
 from session_runtime.config.secrets import UnreadableError, is_reference, resolve
@@ -106,8 +107,9 @@ async def _by_mqtt(mqtt: MqttSettings) -> tuple[tuple[Presence, ...], int]:
         tls = tls_context(mqtt)
     except OSError as error:
         told = f"the certificates cannot be read: {error}"
-        raise ConfigError([Problem(told, key="mqtt.ca_file")]) from error
-    broker = line.Broker(mqtt.host, mqtt.port, mqtt.username, _password(mqtt), tls)
+        raise ConfigError([Problem(told, key="mqtt.tls_ca")]) from error
+    at = broker_address(mqtt.url)
+    broker = line.Broker(at.host, at.port, mqtt.username, _password(mqtt), tls)
     connect = line.BrokerConnect(broker, _LARGEST_PACKET)
     seen = await reading.presences(connect, mqtt.prefix)
     return seen.presences, seen.left_out

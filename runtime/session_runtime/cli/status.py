@@ -144,7 +144,7 @@ def mqtt_line(mqtt: Mapping[str, Any] | None) -> Iterator[str]:
     if mqtt["name_disputed"]:
         yield (
             "warning: connections to the MQTT broker broke soon after they were made: another daemon may have"
-            f" the name {mqtt['replica']}: give each its own (mqtt.id)"
+            f" the name {mqtt['replica']}: give each its own (mqtt.client_id)"
         )
 
 

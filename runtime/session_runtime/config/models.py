@@ -21,11 +21,11 @@ from session_runtime.config.section import (
     table,
 )
 
-Wire = Literal["chat", "responses", "messages", "offline", "scripted"]
+Wire = Literal["chat", "responses", "anthropic", "offline", "scripted"]
 CallMode = Literal["native", "json_schema", "text"]
 _T = TypeVar("_T")
 
-_SERVICES: tuple[Wire, ...] = ("chat", "responses", "messages")
+_SERVICES: tuple[Wire, ...] = ("chat", "responses", "anthropic")
 _MODES: Mapping[CallMode, tuple[Wire, ...]] = MappingProxyType(
     {"json_schema": ("chat", "responses"), "text": _SERVICES}
 )
@@ -39,7 +39,7 @@ SHARED_KEYS: Mapping[str, str] = MappingProxyType(
     {
         "chat": "OPENAI_API_KEY",
         "responses": "OPENAI_API_KEY",
-        "messages": "ANTHROPIC_API_KEY",
+        "anthropic": "ANTHROPIC_API_KEY",
     }
 )
 """Per wire, the variable whose key serves the profiles that have none of their own (CFG-2)."""
@@ -51,23 +51,23 @@ class ModelProfile(Section):
     wire: Wire = key(
         DEFAULT_WIRE,
         "How the model is spoken to: chat (a chat completions service), responses (a service with"
-        " the Responses protocol), messages (a service with Anthropic's Messages protocol), offline"
+        " the Responses protocol), anthropic (a service with Anthropic's Messages protocol), offline"
         " (built in, without a network) or scripted (replies read from a file).",
     )
     base_url: str | None = key(
         None,
         "Address of the service up to, but without, /chat/completions, /responses or /messages; for"
-        " the wires of these names.",
+        " the wires chat, responses and anthropic.",
         in_repr=False,
     )
     api_key: SecretStr | None = key(
         None,
         'Key of the service, best as "env:NAME" or "file:/path". Unset: OPENAI_API_KEY serves'
-        " profiles of the wires chat and responses, ANTHROPIC_API_KEY those of the wire messages;"
+        " profiles of the wires chat and responses, ANTHROPIC_API_KEY those of the wire anthropic;"
         ' "" sends no key at all.',
     )
     model: Name | None = key(
-        None, "The model's name at the service; for the wires chat, responses and messages."
+        None, "The model's name at the service; for the wires chat, responses and anthropic."
     )
     context_window: Count | None = key(
         None,
@@ -82,7 +82,7 @@ class ModelProfile(Section):
         "How the model is offered tools and calls them: native (as the service's protocol has it), text"
         " (told in the system text, called in a notation that is read from the reply) or json_schema (told"
         " likewise, the service holds each reply to a JSON object that is an answer or calls). text is for"
-        " the wires chat, responses and messages, json_schema for chat and responses.",
+        " the wires chat, responses and anthropic, json_schema for chat and responses.",
     )
     name_separator: Annotated[str, Field(pattern="^[A-Za-z0-9_-]{1,8}$")] = key(
         "__", "What stands for the dot of a tool name when the service is spoken to."
@@ -98,7 +98,7 @@ class ModelProfile(Section):
     )
     max_output_tokens: Count | None = key(
         None,
-        "The longest reply, in tokens; unset leaves it to the service, which the wire messages cannot:"
+        "The longest reply, in tokens; unset leaves it to the service, which the wire anthropic cannot:"
         " there it is 8192.",
         network=True,
     )
@@ -120,7 +120,7 @@ class ModelProfile(Section):
     headers: Annotated[Mapping[HeaderName, HeaderValue], AfterValidator(read_only)] = table(
         'Headers to be added to each request; values are secrets, best as "env:NAME" or'
         ' "file:/path". Not those that the runtime sets itself; Authorization, or X-Api-Key on the'
-        " wire messages, only without api_key."
+        " wire anthropic, only without api_key."
     )
     extra_body: Annotated[Mapping[BodyField, JsonValue], AfterValidator(read_only)] = table(
         "Fields to be added to the JSON body of each request. Not those that the runtime writes"
@@ -147,7 +147,7 @@ class ModelProfile(Section):
     prompt_cache: bool = key(
         True,
         "Whether the service is asked to remember the beginning of a request for the turns that"
-        " follow. For wire messages; the others remember it by themselves.",
+        " follow. For wire anthropic; the others remember it by themselves.",
     )
 
     @field_validator("base_url")
@@ -176,7 +176,7 @@ class ModelProfile(Section):
         cls, headers: Mapping[str, SecretStr], info: ValidationInfo
     ) -> Mapping[str, SecretStr]:
         wire = info.data.get("wire", DEFAULT_WIRE)
-        taken = "X-Api-Key" if wire == "messages" else "Authorization"
+        taken = "X-Api-Key" if wire == "anthropic" else "Authorization"
         if info.data.get("api_key") and any(name.lower() == taken.lower() for name in headers):
             raise ValueError(
                 f'cannot hold {taken} beside an api_key, which is sent in it; api_key = ""'

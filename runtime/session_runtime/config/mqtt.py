@@ -12,6 +12,7 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field, SecretStr, ValidationInfo, field_validator
 
+from session_runtime.config.addresses import broker_address
 from session_runtime.config.http import HttpSettings, PrincipalName, is_loopback
 from session_runtime.config.secrets import is_reference
 from session_runtime.config.section import (
@@ -29,6 +30,11 @@ LEAST_SECRET_CHARS: Final = 32
 _LEVEL: Final = r"[^/+#$\s\0-\x1f]{1,64}"
 _PREFIX: Final = re.compile(rf"{_LEVEL}(?:/{_LEVEL}){{0,7}}")
 _WORD: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+
+
+def _is_broker(url: str) -> str:
+    broker_address(url)
+    return url
 
 
 class MqttSigner(Section):
@@ -62,32 +68,27 @@ class MqttSettings(Section):
         "Whether asks are taken from the broker; needs the extra mqtt.",
         acts="restart",
     )
-    host: Name = key(
-        "127.0.0.1",
-        "The broker's name or address. Without signers it must be a loopback address, as every"
-        " publisher is admin then.",
+    url: Annotated[str, AfterValidator(_is_broker)] = key(
+        "mqtt://127.0.0.1:1883",
+        "The broker's address: mqtt://host:port, or mqtts://host:port for an encrypted connection, where the"
+        " broker's certificate is always checked. Without a port it is 1883, or 8883 with mqtts. Without"
+        " signers it must be a loopback address, as every publisher is admin then.",
         acts="restart",
     )
-    port: Annotated[int, Field(ge=1, le=65535)] = key(1883, "The broker's port.", acts="restart")
-    tls: bool = key(
-        False,
-        "Whether the connection is encrypted; the broker's certificate is always checked.",
-        acts="restart",
-    )
-    ca_file: Path | None = key(
+    tls_ca: Path | None = key(
         None,
         "A PEM file of authorities that the broker's certificate may be from; unset: those of the"
         " system. Read for each connection.",
         acts="restart",
     )
-    cert_file: Path | None = key(
+    tls_cert: Path | None = key(
         None,
         "A PEM file with the certificate, and its chain, that the daemon shows to the broker.",
         acts="restart",
     )
-    key_file: Path | None = key(
+    tls_key: Path | None = key(
         None,
-        "A PEM file with the private key of cert_file; unset: it is in there too.",
+        "A PEM file with the private key of tls_cert; unset: it is in there too.",
         acts="restart",
     )
     username: Name | None = key(
@@ -106,10 +107,10 @@ class MqttSettings(Section):
         " without shared subscriptions.",
         acts="restart",
     )
-    id: Name | None = key(
+    client_id: Name | None = key(
         None,
-        "Name of this replica, which no other may have; unset: made from the host's name and"
-        " runtime.state_dir.",
+        "Name of this replica, also at the broker, which no other may have; unset: made from the host's"
+        " name and runtime.state_dir.",
         acts="restart",
     )
     keepalive_s: Annotated[int, Field(ge=1, le=65535)] = key(
@@ -124,23 +125,23 @@ class MqttSettings(Section):
         " again.",
         acts="restart",
     )
-    max_message_bytes: Count = key(
+    max_payload_bytes: Count = key(
         1_000_000,
         "The largest request that is read and the largest answer that is sent, in bytes; not more than"
         " the broker passes on.",
         acts="restart",
     )
-    window_s: Seconds = key(
+    dedupe_window_s: Seconds = key(
         600.0,
         "How long an ask is remembered, so that the same one is answered without a second run, in seconds.",
         acts="restart",
     )
-    window_asks: Count = key(
+    dedupe_window_asks: Count = key(
         65_536,
         "How many asks are remembered at most; beyond it the answer is busy.window.",
         acts="restart",
     )
-    window_bytes: Count = key(
+    dedupe_window_bytes: Count = key(
         33_554_432,
         "How many bytes of answers are kept at most, the newest ones; an ask whose answer is gone is not"
         " run again, but answered by mqtt.answer_gone.",
@@ -148,7 +149,7 @@ class MqttSettings(Section):
     )
     max_signed_s: Seconds = key(
         300.0,
-        "How far ahead a signature may expire, in seconds; not more than window_s.",
+        "How far ahead a signature may expire, in seconds; not more than dedupe_window_s.",
         acts="restart",
     )
 
@@ -171,19 +172,29 @@ class MqttSettings(Section):
             )
         return prefix
 
-    @field_validator("group", "id")
+    @field_validator("group", "client_id")
     @classmethod
     def _is_a_word(cls, word: str | None) -> str | None:
         if word and not _WORD.fullmatch(word):
             raise ValueError("use up to 64 letters, digits, _, - and .")
         return word
 
-    @field_validator("key_file")
+    @field_validator("tls_ca", "tls_cert", "tls_key")
     @classmethod
-    def _belongs_to_a_certificate(cls, key_file: Path | None, info: ValidationInfo) -> Path | None:
-        if key_file is not None and info.data.get("cert_file") is None:
-            raise ValueError("needs cert_file, whose key it is")
-        return key_file
+    def _encrypts(cls, file: Path | None, info: ValidationInfo) -> Path | None:
+        url = info.data.get("url")
+        if file is not None and url is not None and not broker_address(url).encrypted:
+            raise ValueError(
+                "is of no use with an address of mqtt://: write mqtts:// in mqtt.url, or leave this out"
+            )
+        return file
+
+    @field_validator("tls_key")
+    @classmethod
+    def _belongs_to_a_certificate(cls, tls_key: Path | None, info: ValidationInfo) -> Path | None:
+        if tls_key is not None and info.data.get("tls_cert") is None:
+            raise ValueError("needs tls_cert, whose key it is")
+        return tls_key
 
     @field_validator("password")
     @classmethod
@@ -195,21 +206,22 @@ class MqttSettings(Section):
     @field_validator("max_signed_s")
     @classmethod
     def _within_the_window(cls, max_signed_s: float, info: ValidationInfo) -> float:
-        window_s = info.data.get("window_s")
+        window_s = info.data.get("dedupe_window_s")
         if window_s is not None and max_signed_s > window_s:
             raise ValueError(
-                f"must not be more than window_s ({window_s:g}): what is forgotten could be sent again"
+                f"must not be more than dedupe_window_s ({window_s:g}): what is forgotten could be sent"
+                " again"
             )
         return max_signed_s
 
 
 def tls_context(mqtt: MqttSettings) -> ssl.SSLContext | None:
     """Read what connections are encrypted with, None if they are not; OSError if that cannot be read."""
-    if not mqtt.tls:
+    if not broker_address(mqtt.url).encrypted:
         return None
-    context = ssl.create_default_context(cafile=mqtt.ca_file)
-    if mqtt.cert_file is not None:
-        context.load_cert_chain(mqtt.cert_file, mqtt.key_file)
+    context = ssl.create_default_context(cafile=mqtt.tls_ca)
+    if mqtt.tls_cert is not None:
+        context.load_cert_chain(mqtt.tls_cert, mqtt.tls_key)
     return context
 
 
@@ -229,9 +241,9 @@ def mqtt_faults(mqtt: MqttSettings, http: HttpSettings) -> Iterator[tuple[tuple[
             "there are keys, so that nobody may ask without a signature: add [mqtt.signers.NAME] for"
             " principals that may, or take [mqtt] away",
         )
-    if not http.keys and not is_loopback(mqtt.host):
+    if not http.keys and not is_loopback(broker_address(mqtt.url).host):
         yield (
-            ("mqtt", "host"),
+            ("mqtt", "url"),
             "publishers need no signature, so only a broker on a loopback address is allowed: for others,"
             " set keys (session-runtime keys add NAME) and [mqtt.signers.NAME]",
         )

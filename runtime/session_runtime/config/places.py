@@ -14,7 +14,7 @@ TRACE_FILE: KeyPath = ("trace", "path")
 AUDIT_FOLDER: KeyPath = ("audit", "path")
 
 OWN: Final[frozenset[KeyPath]] = frozenset(
-    {STATE_DIR, TRACE_FILE, AUDIT_FOLDER, ("http", "host"), ("http", "port"), ("mqtt", "id")}
+    {STATE_DIR, TRACE_FILE, AUDIT_FOLDER, ("http", "host"), ("http", "port"), ("mqtt", "client_id")}
 )
 """What each replica of a fleet may have for itself: where it keeps its state, and how it is reached."""
 

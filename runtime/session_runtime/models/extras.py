@@ -14,7 +14,7 @@ RESPONSES_ITEMS: Final = "session_runtime.responses"
 """The field in which the wire ``responses`` keeps what other wires have no place for."""
 
 MESSAGES_BLOCKS: Final = "session_runtime.messages"
-"""The same of the wire ``messages``."""
+"""The same of the wire ``anthropic``."""
 
 _OWN_CALL_FIELDS: Final = frozenset({"id", "type", "function", "index"})
 

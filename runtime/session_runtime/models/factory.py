@@ -19,7 +19,7 @@ def open_model(name: str, profile: ModelProfile) -> Model:
     Raises ConfigError for an address or a script that cannot be used. The caller closes the model.
     """
     match profile.wire:
-        case "chat" | "responses" | "messages":
+        case "chat" | "responses" | "anthropic":
             return _at_service(name, profile)
         case "scripted":
             assert profile.script is not None, "ModelProfile asks for it"

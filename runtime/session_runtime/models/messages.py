@@ -1,4 +1,4 @@
-"""Speaks the Messages protocol of Anthropic and compatible services (ASK-3).
+"""Speaks the Messages protocol of Anthropic and compatible services: the wire ``anthropic`` (ASK-3).
 
 The bytes on their way and their faults are ``http``'s; the body is written in ``messages_body``, the answer
 understood in ``messages_reply``.

@@ -1,4 +1,4 @@
-"""What an answer on the wire ``messages`` holds beyond text and calls, kept with its message (ASK-3).
+"""What an answer on the wire ``anthropic`` holds beyond text and calls, kept with its message (ASK-3).
 
 Why nothing else is kept is told in ``places``.
 """

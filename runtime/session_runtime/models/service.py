@@ -16,7 +16,7 @@ from session_runtime.models.messages import MessagesModel
 from session_runtime.models.responses import ResponsesModel
 
 _ADAPTERS: Final[Mapping[Wire, Callable[[ModelProfile, httpx2.AsyncClient], Model]]] = (
-    MappingProxyType({"chat": ChatModel, "responses": ResponsesModel, "messages": MessagesModel})
+    MappingProxyType({"chat": ChatModel, "responses": ResponsesModel, "anthropic": MessagesModel})
 )
 
 

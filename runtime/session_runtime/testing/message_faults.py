@@ -1,4 +1,4 @@
-"""What gateways do wrong on the wire ``messages``, as edits of what a correct service sends."""
+"""What gateways do wrong on the wire ``anthropic``, as edits of what a correct service sends."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial

@@ -39,11 +39,11 @@ def as_message(reply: Reply, request: Request, number: int) -> RawReply:
         return reply
     message = _message(reply, request, number)
     if not request.get("stream"):
-        body = json.dumps(edited(reply, "messages", [message])[0]).encode()
+        body = json.dumps(edited(reply, "anthropic", [message])[0]).encode()
         return RawReply((body,), 200, {"content-type": JSON_TYPE}, reply.pace)
     pieces = tuple(
         f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode()
-        for event in edited(reply, "messages", list(_events(message)))
+        for event in edited(reply, "anthropic", list(_events(message)))
     )
     return RawReply(pieces, 200, {"content-type": EVENTS_TYPE}, reply.pace)
 

@@ -28,7 +28,7 @@ _EDITS: Final[Mapping[str, Mapping[str, Edit]]] = MappingProxyType(
     {
         "chat": chat_faults.EDITS,
         "responses": response_faults.EDITS,
-        "messages": message_faults.EDITS,
+        "anthropic": message_faults.EDITS,
     }
 )
 WIRES: Final = tuple(_EDITS)
@@ -200,7 +200,7 @@ _OTHERS: Final = {
     "finish_stop_with_calls": Misbehaviour(
         "the model stopped as if there were no calls",
         partial(_stops, "stop"),
-        ("chat", "messages"),
+        ("chat", "anthropic"),
     ),
     "finish_length": Misbehaviour(
         "the reply broke off behind its calls", partial(_stops, "length")

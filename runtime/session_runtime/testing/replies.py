@@ -47,7 +47,7 @@ class ChatReply:
     """A reply on any wire, streamed or not, as the request asks.
 
     ``extra`` are more fields of the message, on the wire ``chat``; ``items`` stand before text and calls
-    in the output, on the wires ``responses`` and ``messages``. ``usage`` and ``finish_reason`` are in the
+    in the output, on the wires ``responses`` and ``anthropic``. ``usage`` and ``finish_reason`` are in the
     words of chat completions; without ``usage`` the server does not tell any. ``edits`` are per wire what is
     to be wrong with it.
     """

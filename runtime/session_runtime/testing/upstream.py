@@ -106,8 +106,8 @@ class Upstream:
 
     async def _answer(self, request: HttpRequest) -> RawReply:
         path = request.path.partition("?")[0]
-        wire = path.rpartition("/")[2] if path.endswith(_PATHS) else None
-        if request.method != "POST" or wire is None:
+        ending = path.rpartition("/")[2] if path.endswith(_PATHS) else None
+        if request.method != "POST" or ending is None:
             return reply_error(404, f"nothing at {request.method} {path}")
         number = await self._count_arrival(request)
         try:
@@ -116,9 +116,9 @@ class Upstream:
             return reply_error(400, f"the body is no JSON: {error}")
         if self._keep:
             self.requests.append(question)
-        if wire == "responses":
+        if ending == "responses":
             return await self._respond(question, number)
-        if wire == "messages":
+        if ending == "messages":
             refusal = refused(question)
             return refusal or as_message(await self._reply(question), question, number)
         return as_completion(await self._reply(question), question, number)

@@ -177,7 +177,7 @@ async def test_an_ask_outlives_its_connection_and_is_answered_by_the_next_one() 
 
 @pytest.mark.requirement("NET-6b")
 async def test_an_answer_that_is_no_longer_kept_is_not_made_by_a_second_run() -> None:
-    stub = StubDoor(window_bytes=100)
+    stub = StubDoor(dedupe_window_bytes=100)
     async with served(stub) as door:
         await door.send(asking(properties=QUIET))
         [sent] = await door.send(asking(properties=AGAIN))
@@ -186,7 +186,7 @@ async def test_an_answer_that_is_no_longer_kept_is_not_made_by_a_second_run() ->
 
 @pytest.mark.requirement("NET-6c")
 async def test_a_full_window_answers_that_it_is_busy() -> None:
-    stub = StubDoor(window_asks=1)
+    stub = StubDoor(dedupe_window_asks=1)
     async with served(stub) as door:
         await door.send(asking())
         [sent] = await door.send(asking(correlation=b"2"))

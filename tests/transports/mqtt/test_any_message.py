@@ -52,7 +52,7 @@ async def delivered(
     messages: Sequence[Incoming], *, keys: bool
 ) -> tuple[list[Outgoing], list[Incoming], Counter[str]]:
     """What was published for these, what was acknowledged, and how they ended."""
-    stub = StubDoor(max_message_bytes=2_000)
+    stub = StubDoor(max_payload_bytes=2_000)
     if keys:
         stub.keyring, stub.signers = keyring_of(bot={}), {"bot": signer()}
     async with served(stub) as door:

@@ -135,7 +135,7 @@ async def test_a_request_that_the_broker_keeps_is_not_run_however_often_it_comes
 async def test_a_wrong_request_is_told_why_and_never_comes_again(
     message: Incoming, code: str
 ) -> None:
-    stub = StubDoor(max_message_bytes=500)
+    stub = StubDoor(max_payload_bytes=500)
     async with served(stub) as door:
         [sent] = await door.send(message)
     assert (kind_of(sent), body_of(sent)["error"]["code"]) == ("error", code)
@@ -175,7 +175,7 @@ async def test_an_answer_that_the_broker_would_not_take_is_told_instead_of_sent(
     async def ask(request: AskRequest, emit: Emit) -> AskResult:
         return finish(AskResult("a1", "answered", "x" * 600), emit)
 
-    async with served(StubDoor(ask, max_message_bytes=500)) as door:
+    async with served(StubDoor(ask, max_payload_bytes=500)) as door:
         [sent] = await door.send(asking())
     assert (kind_of(sent), body_of(sent)["error"]["code"]) == ("error", "mqtt.answer_too_large")
 

@@ -94,10 +94,10 @@ class Answering:
             if self._state.count(silent) == 1:
                 _log.warning("%s", _SILENT[silent])
             return
-        desk = _Desk(self._outlet, address_of(message), self._replica, settings.max_message_bytes)
+        desk = _Desk(self._outlet, address_of(message), self._replica, settings.max_payload_bytes)
         rules = Rules(
             settings.prefix,
-            settings.max_message_bytes,
+            settings.max_payload_bytes,
             settings.max_signed_s,
             self._door.keys(),
             settings.signers,
@@ -273,7 +273,7 @@ class _Desk:
         if len(body) <= self.max_bytes:
             return Answer(RESULT, body, seq, repeated)
         fault = _too_large(
-            f"{result.ask_id} ended as {result.outcome}: {len(body)} bytes, and mqtt.max_message_bytes"
+            f"{result.ask_id} ended as {result.outcome}: {len(body)} bytes, and mqtt.max_payload_bytes"
             f" allows {self.max_bytes}"
         )
         return Answer(ERROR, _error_body(fault), seq, repeated)

@@ -16,6 +16,7 @@ from paho.mqtt.properties import Properties
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
 from session_runtime.client.mqtt_acks import QOS, Acks, NotTakenError
+from session_runtime.config.addresses import broker_address
 from session_runtime.config.mqtt import MqttSettings, tls_context
 from session_runtime.threads import in_thread
 from session_runtime.transports.mqtt.link import (
@@ -76,10 +77,10 @@ class Broker:
             tls = await in_thread("read certificates", lambda: tls_context(settings))
         except OSError as error:
             raise LinkError(_told(error)) from error
-        will, password = terms.will, settings.password
+        broker, will, password = broker_address(settings.url), terms.will, settings.password
         return aiomqtt.Client(
-            settings.host,
-            settings.port,
+            broker.host,
+            broker.port,
             username=settings.username,
             password=None if password is None else password.get_secret_value(),
             identifier=self.identifier,
@@ -158,7 +159,7 @@ def _connecting(settings: MqttSettings, terms: Terms) -> Properties:
     properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
     properties.SessionExpiryInterval = settings.session_expiry_s
     properties.ReceiveMaximum = terms.receive_maximum
-    properties.MaximumPacketSize = min(2**28, _LARGEST * settings.max_message_bytes + 65_536)
+    properties.MaximumPacketSize = min(2**28, _LARGEST * settings.max_payload_bytes + 65_536)
     return properties
 
 

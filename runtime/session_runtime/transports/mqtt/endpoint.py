@@ -47,7 +47,7 @@ OVERRUN: Final = 8
 
 _DISPUTED: Final = (
     "; connections break soon after they were made: does another daemon have the name {0}? Give each its own"
-    " (mqtt.id), or leave it unset"
+    " (mqtt.client_id), or leave it unset"
 )
 _log = logging.getLogger(__name__)
 
@@ -69,7 +69,10 @@ class MqttEndpoint:
     ) -> None:
         clock, settings = asyncio.get_running_loop().time, door.settings()
         window = MemoryWindow(
-            settings.window_s, clock, most=settings.window_asks, most_bytes=settings.window_bytes
+            settings.dedupe_window_s,
+            clock,
+            most=settings.dedupe_window_asks,
+            most_bytes=settings.dedupe_window_bytes,
         )
         self._door = door
         self._connect = connect

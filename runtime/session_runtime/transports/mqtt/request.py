@@ -130,7 +130,7 @@ def admit(message: Incoming, rules: Rules) -> Asked:
         )
     if len(message.body) > rules.max_bytes:
         raise RequestError(
-            f"the request has {len(message.body)} bytes, mqtt.max_message_bytes allows {rules.max_bytes}",
+            f"the request has {len(message.body)} bytes, mqtt.max_payload_bytes allows {rules.max_bytes}",
             code="request.too_large",
         )
     principal, expires = _principal(message, rules)
