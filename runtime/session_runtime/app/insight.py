@@ -1,7 +1,7 @@
 """Tells operators why: what a search finds and who may use what, with the code of every ask (OPS-3)."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from session_runtime.app.recent import RecentAsks
@@ -22,11 +22,18 @@ class Insight:
     """Looks at the generation in force; nothing that it does is seen by an ask."""
 
     def __init__(
-        self, current: Callable[[], Generation], registry: Registry, recent: RecentAsks
+        self,
+        current: Callable[[], Generation],
+        registry: Registry,
+        recent: RecentAsks,
+        totals: Callable[[], dict[str, Any]],
+        refused: Callable[[], Mapping[str, int]],
     ) -> None:
         self._current = current
         self._registry = registry
         self._recent = recent
+        self._totals = totals
+        self._refused = refused
 
     async def search(self, query: str, identity: Identity, most: int) -> dict[str, Any]:
         """What ``tool_search`` gives the model of a new ask for this query, and what speaks for each match.
@@ -94,8 +101,9 @@ class Insight:
         return {route: each.to_json() for route, each in routes.items()}
 
     def totals(self) -> dict[str, Any]:
-        """What the asks that ended since the start came to."""
-        return self._recent.totals()
+        """What the asks that ended since the start came to, and how many were refused, by the code."""
+        refused = {code: count for code, count in self._refused().items() if count}
+        return {**self._totals(), "refused": refused}
 
     def ended(self, most: int) -> list[dict[str, Any]]:
         """The asks that ended last, newest first."""

@@ -339,7 +339,8 @@ async def open_runtime(
                     yield Runtime(
                         *(builder, registry, service, records, live, watcher, brake, editor),
                         *(ServerControl(current, live), callers, audit, approval, kept),
-                        *(callbacks, Insight(current, registry, recent)),
+                        callbacks,
+                        Insight(current, registry, recent, records.totals, lambda: service.refused),
                     )
             finally:
                 await _stop(service, callers, kept)

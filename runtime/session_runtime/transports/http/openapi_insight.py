@@ -23,6 +23,7 @@ _IDENTITY: Final = (
     query("channel", FILLED, "channel of the identity"),
     query("group", FILLED, "group of the identity"),
 )
+_COUNTS: Final = {"type": "object", "additionalProperties": WHOLE}
 _OBJECTS: Final = {"type": "array", "items": ANY_OBJECT}
 _NULLABLE: Final = {"type": ["string", "null"]}
 
@@ -39,7 +40,7 @@ INSIGHT_SCHEMAS: Final[dict[str, Any]] = {
         permitted=WHOLE,
         rule=TEXT,
         exposed=TEXTS,
-        tokens={"type": "object", "additionalProperties": WHOLE},
+        tokens=_COUNTS,
         directory=TEXT,
         answer=_NULLABLE,
         loaded=_OBJECTS,
@@ -47,8 +48,12 @@ INSIGHT_SCHEMAS: Final[dict[str, Any]] = {
     ),
     "Totals": _whole(
         asks=WHOLE,
-        outcomes={"type": "object", "additionalProperties": WHOLE},
-        errors={"type": "object", "additionalProperties": WHOLE},
+        outcomes=_COUNTS,
+        errors=_COUNTS,
+        turns=_COUNTS,
+        calls=_COUNTS,
+        searches=_COUNTS,
+        refused=_COUNTS,
         usage=ANY_OBJECT,
         tokens_saved=WHOLE,
         duration_s=NUMBER,
