@@ -11,7 +11,9 @@ import pytest
 from session_runtime.trace.measures import family_of
 from session_runtime.trace.reading import Traces
 from session_runtime.trace.record import AskRecord
+from tests.system.chromium import PROGRAM, chromium
 from tests.system.hundred_asks import KINDS, Told, a_hundred
+from tests.transports.stub import key_of
 
 pytestmark = [pytest.mark.requirement("OPS-1b"), pytest.mark.requirement("OPS-3")]
 GONE = "cancelled.caller"
@@ -202,3 +204,39 @@ def times_are_the_same(at: Seen) -> None:
     assert shown == pytest.approx(
         (sums["ask_seconds_sum"], sums["daemon_turn_seconds_sum"]), abs=1e-3
     )
+
+
+SUMS = """Object.fromEntries([...document.querySelectorAll("[aria-labelledby=s-since-the-start] tbody tr")]
+  .map((row) => [...row.cells].map((cell) => cell.textContent)))"""
+WORDS = {
+    "asks_total": ("outcome", "asks that ended:"),
+    "asks_refused_total": ("code", "asks refused:"),
+    "turns_total": ("of", "model turns, of"),
+    "calls_total": ("status", "tool calls:"),
+    "searches_total": ("result", "tool searches:"),
+}
+
+
+@pytest.mark.soak
+@pytest.mark.skipif(PROGRAM is None, reason="make soak did not install Chromium")
+async def test_the_console_shows_the_numbers_that_a_monitoring_system_reads(tmp_path: Path) -> None:
+    async with a_hundred(tmp_path) as asked, chromium(tmp_path / "browser") as page:
+        numbers = await asked.caller.metrics()
+        await page.go(f"{asked.running.url}/console")
+        await page.write("input[name=key]", key_of("boss"))
+        await page.press("Enter", 13, "\r")
+        await page.sees("tokens saved by tool search")
+        shown = await page.value(SUMS)
+    times = [shown.pop("time of all asks"), shown.pop("of it the daemon's own")]
+    assert all(time.endswith("s") or time.endswith("min") for time in times)
+    sums = {
+        f"{words} {name.partition(chr(34))[2][:-2]}": f"{value:,.0f}"
+        for family, (label, words) in WORDS.items()
+        for name, value in numbers.items()
+        if name.startswith(f"{family}{{{label}=") and value
+    }
+    assert shown == sums | {
+        "tokens in": f"{numbers['ask_input_tokens_sum']:,.0f}",
+        "tokens out": f"{numbers['ask_output_tokens_sum']:,.0f}",
+        "tokens saved by tool search": f"{numbers['tokens_saved']:,.0f}",
+    }
