@@ -40,6 +40,7 @@ PAGES: Mapping[str, str] = {
     "/v1/servers/{name}/log": "/v1/servers/shop/log",
     "/v1/search": "/v1/search?query=secrets",
     "/v1/access": "/v1/access?tool=secrets.give",
+    "/v1/principals": "",
     "/v1/recent": "/v1/recent?limit=200",
     "/v1/recent/{id}": "/v1/recent/{ask}",
     "/console": "",

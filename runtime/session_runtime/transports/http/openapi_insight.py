@@ -12,12 +12,14 @@ from session_runtime.transports.http.openapi_parts import (
     answer,
     error,
     in_path,
+    list_of,
     numbered,
     query,
     ref,
 )
 
 _IDENTITY: Final = (
+    query("principal", FILLED, "who acts for the identity; without one nobody bounds it"),
     query("user", FILLED, "user of the identity"),
     query("role", {"type": "array", "items": FILLED}, "a role of the identity; may be repeated"),
     query("channel", FILLED, "channel of the identity"),
@@ -103,6 +105,12 @@ INSIGHT_PATHS: Final[dict[str, dict[str, Any]]] = {
                 "400": error("The query is wrong"),
                 "404": error("There is no such tool"),
             },
+        }
+    },
+    "/v1/principals": {
+        "get": {
+            "summary": "Who has a key, and what each is by itself",
+            "responses": {"200": answer("They", list_of("principals", ANY_OBJECT))},
         }
     },
     "/v1/recent": {
