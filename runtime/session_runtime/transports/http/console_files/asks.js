@@ -4,7 +4,7 @@ import { call, get, stream } from "./api.js";
 import { badge, button, confirmed, definitions, empty, field, fill, h, json, problem, row, section, table, tell } from "./dom.js";
 import { clock, count, seconds, since } from "./format.js";
 
-const KINDS = { answered: "good", failed: "bad", cancelled: "warn", limit: "warn", confirmation: "warn" };
+const KINDS = { answered: "good", ended: "good", failed: "bad", cancelled: "warn", limit: "warn", needs_confirmation: "warn" };
 
 export function showAsks(body, live, detail) {
   return detail ? showOne(body, live, detail) : showAll(body, live);

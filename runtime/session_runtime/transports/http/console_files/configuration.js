@@ -4,6 +4,7 @@ import { call, get } from "./api.js";
 import { badge, button, confirmed, empty, field, fill, h, problem, row, section, table, tell } from "./dom.js";
 import { shown } from "./format.js";
 import { receiptOf, verdict } from "./overview.js";
+import { replayPreview } from "./replay.js";
 
 const PAUSE_MS = 350;
 const DEFAULT = "default";
@@ -31,6 +32,7 @@ class Configuration {
     this.tools = h("div", { class: "row" }, field("Filter", this.filter), h("label", { class: "check" }, this.given, " only what is given or shadowed"));
     this.drafts = new Map();
     this.trial = h("div", { "aria-live": "polite" });
+    this.preview = replayPreview("Replay recorded asks with it", () => ({ body: this.values }));
     this.turn = 0;
   }
 
@@ -82,7 +84,8 @@ class Configuration {
     fill(this.editor, h("div", { class: "panel" },
       [...this.drafts].map(([name, { key, input }]) => h("div", { class: "draft" }, field(name, input, `as JSON; null takes it out of the file. Now ${shown(key.value)} from ${key.source}; acts: ${key.acts}`),
         button("Leave it", () => this.drop(name), { class: "plain", "aria-label": `Leave it: ${name}` }))),
-      this.trial, h("div", { class: "row" }, this.apply)));
+      this.trial, h("div", { class: "row" }, this.apply, this.preview.button), this.preview.place));
+    this.preview.forget();
     fill(this.trial, h("p", { class: "quiet" }, "Change a value: it is checked while you type."));
   }
 
@@ -96,6 +99,7 @@ class Configuration {
 
   typed() {
     this.apply.disabled = true;
+    this.preview.forget();
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.check(), PAUSE_MS);
   }
@@ -156,6 +160,7 @@ function fileTrial() {
   const text = h("textarea", { rows: 6, spellcheck: "false", name: "file" });
   const place = h("div", { "aria-live": "polite" });
   let timer, turn = 0;
+  const preview = replayPreview("Replay recorded asks with this file", () => (text.value.trim() ? { body: text.value, type: "text/plain" } : {}));
   const check = async (body) => {
     const own = ++turn;
     try {
@@ -163,7 +168,7 @@ function fileTrial() {
       if (own === turn) fill(place, trialOf(data));
     } catch (error) { if (own === turn) fill(place, problem(error)); }
   };
-  text.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(() => check(text.value), PAUSE_MS); });
+  text.addEventListener("input", () => { preview.forget(); clearTimeout(timer); timer = setTimeout(() => check(text.value), PAUSE_MS); });
   return h("div", { class: "panel" }, field("A configuration file", text, "It is checked as if it were the file, while you type; nothing is kept."),
-    h("div", { class: "row" }, button("Check the file on disk", () => check(null), { class: "plain" })), place);
+    h("div", { class: "row" }, button("Check the file on disk", () => check(null), { class: "plain" }), preview.button), place, preview.place);
 }

@@ -7,8 +7,8 @@ import { clock, count, seconds, short, shown, since } from "./format.js";
 export function showOverview(body, live) {
   const cards = h("div", { class: "cards" });
   const notes = h("div", {});
-  const generations = h("div", {}), receipts = h("div", {}), errors = h("div", {});
-  fill(body, cards, notes, section("Generations", generations), section("Receipts", receipts), section("Errors", errors));
+  const generations = h("div", {}), receipts = h("div", {}), sums = h("div", {}), errors = h("div", {});
+  fill(body, cards, notes, section("Generations", generations), section("Receipts", receipts), section("Since the start", sums), section("Errors", errors));
   fill(cards, empty("Waiting for the daemon."));
   let last;
   const draw = () => {
@@ -17,6 +17,7 @@ export function showOverview(body, live) {
     fill(cards, ...cardsOf(status, recent.totals));
     fill(notes, ...notesOf(status));
     fill(generations, generationsOf(status));
+    fill(sums, sumsOf(recent.totals));
     fill(errors, errorsOf(recent));
     const receipt = status.config.last_receipt?.id;
     if (receipt !== last) { last = receipt; loadReceipts(receipts); }
@@ -74,6 +75,16 @@ export function receiptOf(receipt, ...more) {
     h("div", { class: "row" }, h("time", {}, clock(receipt.time)), verdict(receipt), h("span", {}, receipt.trigger),
       h("span", { class: "quiet" }, `generation ${receipt.generation}, ${seconds(receipt.duration_ms / 1000)}`), extra),
     changes.length + errors.length + tools.length > 0 && h("ul", {}, errors, changes, tools));
+}
+
+// The same numbers as in /metrics and over all traces.
+function sumsOf(totals) {
+  if (!totals.asks && !Object.keys(totals.refused).length) return empty("No ask has ended yet.");
+  const each = (words, counts) => Object.entries(counts).sort().map(([name, times]) => [`${words} ${name}`, count(times)]);
+  const sums = [...each("asks that ended:", totals.outcomes), ...each("asks refused:", totals.refused), ...each("model turns, of", totals.turns),
+    ...each("tool calls:", totals.calls), ...each("tool searches:", totals.searches), ["tokens in", count(totals.usage.input_tokens)], ["tokens out", count(totals.usage.output_tokens)],
+    ["tokens saved by tool search", count(totals.tokens_saved)], ["time of all asks", seconds(totals.duration_s)], ["of it the daemon's own", seconds(totals.daemon_s)]];
+  return table("What all asks came to", ["What", "How much"], sums.map(([what, much]) => row(what, much)));
 }
 
 function errorsOf(recent) {
