@@ -82,7 +82,9 @@ class _Files:
 
     def __init__(self, folder: Path) -> None:
         self._files = {
-            path.name: (path.read_bytes(), _TYPES[path.suffix]) for path in folder.iterdir()
+            path.name: (path.read_bytes(), _TYPES[path.suffix])
+            for path in folder.iterdir()
+            if path.suffix in _TYPES and not path.name.startswith(".")
         }
 
     async def page(self, request: Request) -> Response:
