@@ -72,6 +72,7 @@ def console_routes(door: HttpDoor, gate: Gate) -> list[Route]:
     files, signing = _Files(FOLDER), _Signing(door, gate, gate.sessions)
     return [
         Route(CONSOLE, files.page, methods=["GET"]),
+        Route(CONSOLE + "/", files.page_itself, methods=["GET"]),
         Route(CONSOLE_FILES + "{name}", files.file, methods=["GET"]),
         Route(SESSION, signing.session, methods=["GET", "POST", "DELETE"]),
     ]
@@ -91,6 +92,11 @@ class _Files:
         """``GET /console``: the page; it asks for a key before it shows anything."""
         del request
         return self._answer(PAGE)
+
+    async def page_itself(self, request: Request) -> Response:
+        """``GET /console/``: as people type it; the page is without the slash."""
+        del request
+        return Response(status_code=308, headers={**_GUARDED, "location": CONSOLE})
 
     async def file(self, request: Request) -> Response:
         """``GET /console/files/{name}``: a script, the style or a picture."""

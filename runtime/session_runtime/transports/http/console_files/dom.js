@@ -62,7 +62,7 @@ function merge(container, wanted) {
 function mayBecome(old, node) {
   if (old.nodeName !== node.nodeName || old.nodeType !== Node.ELEMENT_NODE) return old.nodeName === node.nodeName;
   if (node.matches("button, input, select, textarea, form")) return old.isEqualNode(node);
-  return old.dataset.key === node.dataset.key && old.dataset.question === node.dataset.question;
+  return ["data-key", "data-question", "tabindex"].every((name) => old.getAttribute(name) === node.getAttribute(name));
 }
 
 function become(old, node) {
@@ -182,9 +182,9 @@ export function button(text, act, attributes = {}) {
 }
 
 // Hears nothing for a moment, so that a double click does not do what nobody has read yet.
-export function deaf(element) {
+export function deaf(element, then = () => {}) {
   element.disabled = true;
-  setTimeout(() => { element.disabled = false; }, DEAF_MS);
+  setTimeout(() => { element.disabled = false; then(); }, DEAF_MS);
   return element;
 }
 
@@ -195,7 +195,8 @@ export function confirmed(text, question, act, key) {
   const rest = () => { place.replaceChildren(first); first.focus(); };
   const first = button(text, once(() => {
     const no = button("No", once(rest), { class: "plain" });
-    place.replaceChildren(deaf(button(question, once(() => { rest(); act(); }), { class: "danger", "data-key": key })), no);
+    const yes = button(question, once(() => { rest(); act(); }), { class: "danger", "data-key": key });
+    place.replaceChildren(deaf(yes, () => { if (document.activeElement.contains(no)) no.focus(); }), no);
     no.focus();
   }), { "data-key": key, class: "plain" });
   place.addEventListener("keydown", (event) => { if (event.repeat) event.preventDefault(); });

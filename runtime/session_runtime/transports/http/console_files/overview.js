@@ -67,7 +67,7 @@ async function loadReceipts(place) {
 }
 
 // Without looks at the files that found nothing to do: each edit from here causes one.
-export const told = (receipts) => receipts.filter((receipt) => receipt.trigger !== "watch" || receipt.verdict !== "unchanged" || receipt.warnings.length > 0);
+export const told = (receipts) => receipts.filter((receipt) => receipt.trigger !== "watch" || receipt.verdict !== "unchanged");
 
 export function verdict(receipt) {
   const kind = { applied: "good", unchanged: "", rejected: "bad", "applied-restart-needed": "warn" }[receipt.verdict];
