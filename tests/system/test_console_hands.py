@@ -102,7 +102,9 @@ async def test_a_list_that_changes_leaves_focus_selection_and_scroll_position(
         await page.until(f"{ROWS} === 1")
         box = f"document.querySelector('{RUNNING} .scroll')"
         await page.value(f"{box}.parentNode.parentNode.style.width = '200px'")
-        await page.value(f"{box}.focus(); {box}.scrollLeft = 50; getSelection().selectAllChildren({box}.querySelector('td a'))")
+        await page.value(
+            f"{box}.focus(); {box}.scrollLeft = 50; getSelection().selectAllChildren({box}.querySelector('td a'))"
+        )
         chosen = await page.value("getSelection().toString()")
         async with waiting(console):
             await page.until(f"{ROWS} === 2")

@@ -191,5 +191,5 @@ function foundOf(found) {
 
 function matchRow(match) {
   const parts = match.parts.map((part) => h("span", { class: "part" }, `${part.word} in ${part.field} ${part.score.toFixed(3)}`));
-  return row(match.name, match.score.toFixed(3), parts, count(match.tokens));
+  return row(match.name, num(match.score.toFixed(3)), parts, num(count(match.tokens)));
 }
