@@ -78,7 +78,7 @@ async def test_the_status_of_a_server_tells_of_each_of_its_sessions(tmp_path: Pa
         "retry_in_s": None,
         "pid": None,
     }
-    error = "it is broken: session-runtime tools logs a shows what it wrote"
+    error = "it is broken; 'session-runtime tools logs a' shows what it wrote"
     boss = {**session, "name": "boss", "state": "down", "error": error, "tools": 0}
     async with site(tmp_path, servers("a", a='group = "g"\n' + BOSS), **answers) as place:
         assert [*place.generation.servers.status()] == [

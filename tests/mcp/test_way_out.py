@@ -15,7 +15,7 @@ COMMAND = McpServer(command="x")
         (
             COMMAND,
             "it exited with status 3",
-            "it exited with status 3: session-runtime tools logs shop shows what it wrote",
+            "it exited with status 3; 'session-runtime tools logs shop' shows what it wrote",
         ),
         (COMMAND, "mcp.servers.shop.command: no", "mcp.servers.shop.command: no"),
         (

@@ -74,20 +74,30 @@ class Page:
         """Wait until a text is to be read."""
         await self.until(f"document.body.innerText.includes({json.dumps(text)})")
 
-    async def click(self, selector: str, text: str | None = None) -> None:
-        """Click in the middle of the first element seen; wait until there is one that nothing covers."""
+    async def click(self, selector: str, text: str | None = None, times: int = 1) -> None:
+        """Click in the middle of the first element seen; a second time, whatever is there then."""
+        place = await self.place(selector, text)
+        for number in range(1, times + 1):
+            await self.mouse("mousePressed", place, number)
+            await self.mouse("mouseReleased", place, number)
+
+    async def place(self, selector: str, text: str | None = None) -> dict[str, float]:
+        """The middle of the first element seen; wait until there is one that nothing covers."""
         wanted = f"{json.dumps(selector)}, {json.dumps(text)}"
-        place = await self.until(
+        found: dict[str, float] = await self.until(
             f"{BUILT_IN} (() => {{ const it = seen({wanted}); if (!it || it.disabled) return null;"
             " it.scrollIntoView({ block: 'center', behavior: 'instant' });"
             " const box = it.getClientRects()[0];"
             " const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];"
             " return it.contains(document.elementFromPoint(x, y)) ? { x, y } : null; })(); })()"
         )
-        for kind in ("mousePressed", "mouseReleased"):
-            await self.call(
-                "Input.dispatchMouseEvent", type=kind, **place, button="left", clickCount=1
-            )
+        return found
+
+    async def mouse(self, kind: str, place: dict[str, float], number: int = 1) -> None:
+        """One move of a finger on the mouse; ``number`` counts clicks that come one upon the other."""
+        await self.call(
+            "Input.dispatchMouseEvent", type=kind, **place, button="left", clickCount=number
+        )
 
     async def write(self, selector: str, text: str) -> None:
         """Put a text into a field instead of what is in it."""
@@ -103,8 +113,9 @@ class Page:
             await self.press(letter, ord(letter.upper()), letter)
         await self.until(f"{entry}.selectedOptions[0].textContent.startsWith({json.dumps(text)})")
 
-    async def press(self, key: str, code: int, text: str = "") -> None:
-        for kind in ("keyDown", "keyUp"):
+    async def press(self, key: str, code: int, text: str = "", repeats: int = 0) -> None:
+        """Press a key; one that is held down repeats itself."""
+        for number, kind in enumerate((*("keyDown",) * (repeats + 1), "keyUp")):
             await self.call(
                 "Input.dispatchKeyEvent",
                 type=kind,
@@ -112,7 +123,14 @@ class Page:
                 code=key,
                 windowsVirtualKeyCode=code,
                 text=text if kind == "keyDown" else "",
+                autoRepeat=0 < number <= repeats,
             )
+
+    async def offline(self, *, is_off: bool) -> None:
+        """Take the network away from the page, or give it back."""
+        await self.call("Network.enable")
+        speed = {"latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
+        await self.call("Network.emulateNetworkConditions", offline=is_off, **speed)
 
     async def look(self, width: int = 1280, height: int = 900, *, dark: bool = False) -> None:
         """Show the page on such a screen, to somebody who likes it dark or light."""

@@ -1,12 +1,15 @@
 """The console's files, and what a session of it is good for (OPS-3, SEC-3c)."""
 
 import json
+import shutil
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import httpx2
 import pytest
 
 from session_runtime.registry.keyring import Keyring
+from session_runtime.transports.http import console
 from session_runtime.transports.http.console import FOLDER, POLICY
 from session_runtime.transports.http.console_sessions import (
     COOKIE,
@@ -232,6 +235,25 @@ async def test_there_are_no_other_files_behind_the_console(client: httpx2.AsyncC
         response = await client.get(f"/console/files/{name}")
         assert response.status_code in (401, 404)
         assert b"import" not in response.content
+
+
+@pytest.mark.parametrize("keyring", [KEYRING, Keyring()])
+async def test_the_path_with_a_slash_behind_it_leads_to_the_console(keyring: Keyring) -> None:
+    async with calling(StubDoor(keyring=keyring)) as client:
+        response = await client.get("/console/")
+    assert (response.status_code, response.headers["location"]) == (308, "/console")
+
+
+async def test_what_a_desktop_leaves_in_the_folder_is_no_file_of_the_console(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(FOLDER, tmp_path / "files")
+    for name in (".DS_Store", "._app.js", "app.js~"):
+        (tmp_path / "files" / name).write_bytes(b"x")
+    monkeypatch.setattr(console, "FOLDER", tmp_path / "files")
+    async with calling(StubDoor(keyring=KEYRING), base_url=ELSEWHERE) as client:
+        assert (await client.get("/console/files/app.js")).status_code == 200
+        assert (await client.get("/console/files/._app.js")).status_code == 404
 
 
 def test_no_file_names_another_host_or_holds_a_script_or_style_in_its_markup() -> None:

@@ -12,7 +12,7 @@ def with_way_out(name: str, server: McpServer, error: str) -> str:
     if not error or error.startswith(f"{key}."):
         return error  # it names a key already
     if server.url is None:
-        return f"{error}: session-runtime tools logs {name} shows what it wrote"
+        return f"{error}; 'session-runtime tools logs {name}' shows what it wrote"
     return f"{error}: see {key}.url, {_address(server.url)}"
 
 

@@ -72,6 +72,7 @@ def console_routes(door: HttpDoor, gate: Gate) -> list[Route]:
     files, signing = _Files(FOLDER), _Signing(door, gate, gate.sessions)
     return [
         Route(CONSOLE, files.page, methods=["GET"]),
+        Route(CONSOLE + "/", files.page_itself, methods=["GET"]),
         Route(CONSOLE_FILES + "{name}", files.file, methods=["GET"]),
         Route(SESSION, signing.session, methods=["GET", "POST", "DELETE"]),
     ]
@@ -82,13 +83,20 @@ class _Files:
 
     def __init__(self, folder: Path) -> None:
         self._files = {
-            path.name: (path.read_bytes(), _TYPES[path.suffix]) for path in folder.iterdir()
+            path.name: (path.read_bytes(), _TYPES[path.suffix])
+            for path in folder.iterdir()
+            if path.suffix in _TYPES and not path.name.startswith(".")
         }
 
     async def page(self, request: Request) -> Response:
         """``GET /console``: the page; it asks for a key before it shows anything."""
         del request
         return self._answer(PAGE)
+
+    async def page_itself(self, request: Request) -> Response:
+        """``GET /console/``: as people type it; the page is without the slash."""
+        del request
+        return Response(status_code=308, headers={**_GUARDED, "location": CONSOLE})
 
     async def file(self, request: Request) -> Response:
         """``GET /console/files/{name}``: a script, the style or a picture."""

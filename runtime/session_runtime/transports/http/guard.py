@@ -150,7 +150,7 @@ def admit(scope: Scope, keys: Keyring) -> Principal:
 
 def is_open(path: str) -> bool:
     """Whether a path needs no key: what is there tells nothing, and is the same for everybody."""
-    return path in OPEN or path == CONSOLE or path.startswith(CONSOLE_FILES)
+    return path in OPEN or path in (CONSOLE, CONSOLE + "/") or path.startswith(CONSOLE_FILES)
 
 
 def _is_for_callers(path: str) -> bool:

@@ -9,19 +9,22 @@ export class ApiError extends Error {
 }
 
 let token = null;
+let principal = null;
 let onSignedOut = () => {};
 
 export function whenSignedOut(listener) { onSignedOut = listener; }
 
 export async function whoAmI() {
-  const { data } = await call("GET", "/console/session");
-  token = data.token;
-  return data;
+  return entered((await call("GET", "/console/session")).data);
 }
 
 export async function signIn(key) {
-  const { data } = await call("POST", "/console/session", { headers: { authorization: `Bearer ${key}` } });
-  token = data.token;
+  if (/[^\x20-\x7e\xa0-\xff]/.test(key)) throw new ApiError(0, "", "This is no key: it has characters that no key has, such as … or –. Copy it once more.");
+  return entered((await call("POST", "/console/session", { headers: { authorization: `Bearer ${key}` } })).data);
+}
+
+function entered(data) {
+  ({ token, principal } = data);
   return data;
 }
 
@@ -48,7 +51,23 @@ export async function call(method, path, { body, type = "application/json", head
   return { data, etag: response.headers.get("etag") };
 }
 
-async function send(method, path, { body, type, headers = {}, signal }) {
+async function send(method, path, asked) {
+  const response = await attempt(method, path, asked);
+  if (response.status === 403 && await isTokenOld(response)) return attempt(method, path, asked);
+  return response;
+}
+
+// Whoever signs in once more in another tab has another token; this tab takes it, if it is the same principal's.
+async function isTokenOld(response) {
+  const data = await response.clone().json().catch(() => null);
+  if (data?.error?.code !== "auth.console_token") return false;
+  const now = (await call("GET", "/console/session")).data;
+  if (now.principal !== principal) throw new ApiError(403, "auth.console_token", `Another tab is signed in as ${now.principal} now: load this page again.`);
+  token = now.token;
+  return true;
+}
+
+async function attempt(method, path, { body, type, headers = {}, signal }) {
   const all = { ...headers };
   if (body !== undefined) all["content-type"] = type ?? "application/json";
   if (method !== "GET" && token) all["x-console-token"] = token;
@@ -76,7 +95,9 @@ export async function stream(method, path, { body, headers, signal }, tell) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
-    const { value, done } = await reader.read();
+    const { value, done } = await reader.read().catch((error) => {
+      throw error.name === "AbortError" ? error : new ApiError(0, "", "The connection broke.");
+    });
     if (done) return;
     const frames = (rest + value).split("\n\n");
     rest = frames.pop();

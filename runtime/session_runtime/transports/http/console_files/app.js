@@ -1,10 +1,11 @@
 // Signing in, the navigation, and which page is shown.
 
 import { signIn, signOut, whenSignedOut, whoAmI } from "./api.js";
-import { button, field, fill, h, problem } from "./dom.js";
+import { badge, button, field, fill, h, problem, tick } from "./dom.js";
+import { clock } from "./format.js";
 import { Live } from "./live.js";
 import { showAsks } from "./asks.js";
-import { showConfiguration } from "./configuration.js";
+import { hasDrafts, showConfiguration } from "./configuration.js";
 import { showOverview } from "./overview.js";
 import { showServers } from "./servers.js";
 import { showTools } from "./tools.js";
@@ -55,13 +56,28 @@ function showPage(isNew) {
 function showHead(who) {
   const state = h("span", { class: "live", role: "status" });
   const links = Object.entries(PAGES).map(([name, [title]]) => h("a", { href: `#/${name}`, "data-page": name }, title));
-  const out = who.token && button("Sign out", async () => { await signOut().catch(() => {}); showSignIn("You are signed out."); }, { class: "plain" });
+  const out = who.token && button("Sign out", goOut, { class: "plain" });
+  const lost = h("p", { class: "lost", role: "alert" });
   fill(head, h("strong", { class: "brand" }, "session-runtime"), h("nav", { "aria-label": "Pages" }, links),
-    h("span", { class: "who" }, state, h("span", {}, who.principal), out));
+    h("span", { class: "who" }, state, h("span", {}, who.principal), out), lost);
   live.on("connection", () => {
     state.classList.toggle("lost", !live.connected);
     state.textContent = live.connected ? "live" : "connecting";
+    document.body.classList.toggle("stale", live.lostAt !== null);
+    fill(lost, live.lostAt && `The daemon does not answer since ${clock(live.lostAt)}; what is below is old. It is tried again and again.`);
   });
+}
+
+async function goOut() {
+  try {
+    await signOut();
+    showSignIn("You are signed out.");
+  } catch (error) {
+    leave();
+    fill(main, h("h1", {}, "Not signed out"), h("p", {}, badge("the session is still open", "bad"), "Who opens this browser can use it until it ends by itself."),
+      problem(error), h("div", { class: "row" }, button("Sign out once more", goOut), button("Go on", () => showPage(true), { class: "plain" })));
+    main.focus();
+  }
 }
 
 function open(who) {
@@ -75,6 +91,7 @@ function open(who) {
 function showSignIn(why) {
   leave();
   live?.stop();
+  document.body.classList.remove("stale");
   window.onhashchange = null;
   document.title = "Sign in · console";
   fill(head, h("strong", { class: "brand" }, "session-runtime"));
@@ -87,7 +104,7 @@ function showSignIn(why) {
       key.value = "";
       open(who);
     } catch (error) {
-      fill(place, problem(error));
+      fill(place, problem(error.code === "auth.admin_needed" ? new Error("This key is good, but who it belongs to lacks the role 'admin', which the console needs.") : error));
       key.select();
     }
   };
@@ -98,6 +115,9 @@ function showSignIn(why) {
   key.focus();
 }
 
+document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); main.focus(); });
+window.addEventListener("beforeunload", (event) => { if (hasDrafts()) event.preventDefault(); });
+setInterval(() => { if (live?.connected) tick(); }, 1000);
 whenSignedOut(() => showSignIn("The session has ended. Sign in again."));
 
 whoAmI().then(open, (error) => {

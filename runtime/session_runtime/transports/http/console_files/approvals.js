@@ -1,7 +1,7 @@
 // Tools of servers that changed and wait: what changed, and approving one form of one.
 
 import { call, get } from "./api.js";
-import { badge, button, confirmed, empty, fill, h, json, problem, tell } from "./dom.js";
+import { badge, button, confirmed, empty, fill, h, json, lastOnly, problem, tell } from "./dom.js";
 
 export class Approvals {
   constructor(place) {
@@ -19,15 +19,12 @@ export class Approvals {
 
 function waitingOne({ name, server, digest }) {
   const changes = h("div", {});
-  const look = async () => {
-    try {
-      const { forms } = await get(`/v1/tools/waiting/${encodeURIComponent(name)}`);
-      fill(changes, forms.filter((form) => form.digest === digest).map(formOf));
-    } catch (error) { fill(changes, problem(error)); }
-  };
+  const only = lastOnly();
+  const look = () => only(() => get(`/v1/tools/waiting/${encodeURIComponent(name)}`),
+    ({ forms }) => fill(changes, forms.filter((form) => form.digest === digest).map(formOf)), (error) => fill(changes, problem(error)));
   return h("div", { class: "panel" }, h("div", { class: "row" }, h("strong", {}, name), `of ${server}`, h("code", {}, digest.slice(0, 12)),
     button("What changed", look, { "data-key": `look ${name}`, class: "plain" }),
-    confirmed("Approve", "Approve this form", () => approve(name, digest), `approve ${name}`)), changes);
+    confirmed("Approve", "Approve this form", () => approve(name, digest), `approve ${name} ${digest}`)), changes);
 }
 
 function formOf({ before, now }) {
@@ -42,5 +39,5 @@ async function approve(name, digest) {
   try {
     const { data } = await call("POST", "/v1/tools/approve", { body: { name, digest } });
     tell(`${data.approved.join(", ")} approved.`);
-  } catch (error) { tell(error.message); }
+  } catch (error) { tell(`${name}: ${error.message}`, "bad"); }
 }

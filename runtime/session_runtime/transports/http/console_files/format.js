@@ -22,9 +22,45 @@ export function clock(at) {
 
 export const short = (digest) => String(digest ?? "").slice(0, 10);
 
+export const many = (value, one, more = `${one}s`) => `${count(value)} ${value === 1 ? one : more}`;
+
+// Characters that are not seen, or that turn the reading of others around, as JSON writes them.
+const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff\u{e0000}-\u{e0fff}]/gu;
+
+export function visible(text) {
+  return String(text).replaceAll("\r\n", "\n").replace(HIDDEN, (each) =>
+    each.split("").map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`).join(""));
+}
+
 export function shown(value) {
-  if (value === null || value === undefined) return "not there";
+  if (value === null || value === undefined) return "not set";
   const text = typeof value === "string" ? value : JSON.stringify(value);
-  if (text === "") return "(empty)";
-  return text.length > 300 ? `${text.slice(0, 300)}…` : text;
+  return text === "" ? "(empty)" : text;
+}
+
+const SHORT = 60;
+const AROUND = 40;
+const MOST = 300;
+
+// Two values as they are compared: `lead` and `trail` are what both have around the `middle`, where they differ.
+export function excerpts(before, now) {
+  const [one, other] = [before, now].map((value) => [...shown(value)]);
+  if (Math.max(one.length, other.length) <= SHORT) return [one, other].map((all) => ({ lead: "", middle: all.join(""), trail: "", isCut: false }));
+  const least = Math.min(one.length, other.length);
+  let start = 0, end = 0;
+  while (start < least && one[start] === other[start]) start += 1;
+  while (end < least - start && one[one.length - 1 - end] === other[other.length - 1 - end]) end += 1;
+  return [one, other].map((all) => excerpt(all, start, all.length - end));
+}
+
+function excerpt(all, start, end) {
+  const [from, to] = [Math.max(0, start - AROUND), Math.min(all.length, end + AROUND)];
+  const middle = all.slice(start, end);
+  return {
+    lead: (from > 0 ? "…" : "") + all.slice(from, start).join(""),
+    middle: middle.length > MOST ? `${middle.slice(0, MOST).join("")}…` : middle.join(""),
+    trail: all.slice(end, to).join("") + (to < all.length ? "…" : ""),
+    isCut: from > 0 || to < all.length || middle.length > MOST,
+    whole: all.join(""),
+  };
 }

@@ -8,6 +8,7 @@ export class Live {
     this.known = {};
     this.listeners = new Map();
     this.connected = false;
+    this.lostAt = null;
     this.onEnded = onEnded;
     this.wait = FIRST_WAIT_MS;
   }
@@ -19,7 +20,7 @@ export class Live {
     this.source.addEventListener("ended", () => { this.stop(); this.onEnded(); });
     for (const name of ["status", "asks", "recent"]) {
       this.source.addEventListener(name, (event) => {
-        this.known[name] = JSON.parse(event.data);
+        this.known[name] = { ...JSON.parse(event.data), received: Date.now() / 1000 };
         this.tell(name);
       });
     }
@@ -50,7 +51,10 @@ export class Live {
     this.again = () => {};
   }
 
+  // `lostAt` is since when nothing is heard any more of a daemon that was heard before.
   say(connected) {
+    if (this.connected && !connected) this.lostAt = new Date();
+    if (connected) this.lostAt = null;
     this.connected = connected;
     this.tell("connection");
   }

@@ -1,8 +1,8 @@
 // How the daemon is: state, generations, receipts, what asks came to.
 
 import { get } from "./api.js";
-import { badge, empty, fill, h, problem, row, section, table } from "./dom.js";
-import { clock, count, seconds, short, shown, since } from "./format.js";
+import { age, badge, change, empty, fill, h, keyed, long, problem, renew, row, section, table } from "./dom.js";
+import { clock, count, many, seconds, short } from "./format.js";
 
 export function showOverview(body, live) {
   const cards = h("div", { class: "cards" });
@@ -14,11 +14,11 @@ export function showOverview(body, live) {
   const draw = () => {
     const { status, recent } = live.known;
     if (!status || !recent) return;
-    fill(cards, ...cardsOf(status, recent.totals));
-    fill(notes, ...notesOf(status));
-    fill(generations, generationsOf(status));
-    fill(sums, sumsOf(recent.totals));
-    fill(errors, errorsOf(recent));
+    renew(cards, ...cardsOf(status, recent.totals));
+    renew(notes, ...notesOf(status));
+    renew(generations, generationsOf(status));
+    renew(sums, sumsOf(recent.totals));
+    renew(errors, errorsOf(recent));
     const receipt = status.config.last_receipt?.id;
     if (receipt !== last) { last = receipt; loadReceipts(receipts); }
   };
@@ -28,14 +28,20 @@ export function showOverview(body, live) {
 function cardsOf(status, totals) {
   const failed = totals.outcomes.failed ?? 0;
   return [
-    card("State", status.state, `${status.name} ${status.version}, for ${since(status.since)}`, status.state === "ready" ? "good" : "warn"),
+    card("State", status.state, [`${status.name} ${status.version}, for `, age(status.since)], status.state === "ready" ? "good" : "warn"),
     card("Asks running", count(status.asks), `${count(totals.asks)} ended since the start`),
     card("Failed asks", count(failed), totals.asks ? `${((100 * failed) / totals.asks).toFixed(1)} % of those that ended` : "none has ended yet", failed ? "bad" : ""),
     card("Tokens saved", count(totals.tokens_saved), `by tool search; ${count(totals.usage.total_tokens)} used`),
     card("Daemon time", totals.asks ? seconds(totals.daemon_s / totals.asks) : "–", "own time per ask, without model and tools"),
     card("Tools", count(status.tools), `${count(status.quarantined.length)} quarantined`, status.quarantined.length ? "warn" : ""),
-    card("Configuration", status.config.in_force ? "in force" : "rejected", status.config.restart_needed.length ? `restart needed: ${status.config.restart_needed.join(", ")}` : "as the sources say", status.config.in_force ? "good" : "bad"),
+    configurationCard(status.config),
   ];
+}
+
+function configurationCard({ in_force: isInForce, restart_needed: waiting }) {
+  if (!isInForce) return card("Configuration", "rejected", "the last edit cannot be used: what was in force before still is", "bad");
+  if (waiting.length) return card("Configuration", "restart needed", `for ${waiting.join(", ")}`, "warn");
+  return card("Configuration", "in force", "as the sources say", "good");
 }
 
 function card(title, value, more, kind = "") {
@@ -44,22 +50,25 @@ function card(title, value, more, kind = "") {
 
 function notesOf(status) {
   const missing = status.servers.filter((server) => server.state && server.state !== "ready").map((server) => `server ${server.name} is ${server.state}`);
-  const waiting = status.approvals.waiting.length ? [`${status.approvals.waiting.length} tools wait for an approval`] : [];
+  const waiting = status.approvals.waiting.length ? [many(status.approvals.waiting.length, "tool waits for an approval", "tools wait for an approval")] : [];
   const notes = [...missing, ...waiting, ...status.warnings];
   return notes.length ? [h("ul", { class: "notes" }, notes.map((note) => h("li", {}, note)))] : [];
 }
 
 function generationsOf(status) {
   return table("Generations that still matter", ["Generation", "Running asks", "Age", "Digest", ""], status.generations.map((each) =>
-    row(each.generation, each.asks, seconds(each.age_s), h("code", {}, short(each.digest)), each.in_force ? badge("in force", "good") : badge("until its asks end"))));
+    keyed(each.generation, row(each.generation, each.asks, age(status.received - each.age_s), h("code", {}, short(each.digest)), each.in_force ? badge("in force", "good") : badge("until its asks end")))));
 }
 
 async function loadReceipts(place) {
   try {
     const { receipts } = await get("/v1/config/history", { limit: 20 });
-    fill(place, receipts.length ? h("ol", { class: "line" }, receipts.map(receiptOf)) : empty("Nothing has been tried yet."));
+    renew(place, receipts.length ? h("ol", { class: "line" }, told(receipts).map((receipt) => receiptOf(receipt))) : empty("Nothing has been tried yet."));
   } catch (error) { fill(place, problem(error)); }
 }
+
+// Without looks at the files that found nothing to do: each edit from here causes one.
+export const told = (receipts) => receipts.filter((receipt) => receipt.trigger !== "watch" || receipt.verdict !== "unchanged");
 
 export function verdict(receipt) {
   const kind = { applied: "good", unchanged: "", rejected: "bad", "applied-restart-needed": "warn" }[receipt.verdict];
@@ -69,9 +78,12 @@ export function verdict(receipt) {
 export function receiptOf(receipt, ...more) {
   const extra = more.filter((each) => each instanceof Node);
   const tools = Object.entries(receipt.tools).map(([kind, names]) => h("li", {}, `tools ${kind}: ${names.slice(0, 8).join(", ")}${names.length > 8 ? ` and ${names.length - 8} more` : ""}`));
-  const changes = receipt.changes.map((change) => h("li", {}, h("code", {}, change.key), `: ${shown(change.old)} → ${shown(change.new)}`, change.shadowed_by && ` (no effect: ${change.shadowed_by} wins)`));
-  const errors = receipt.errors.map((error) => h("li", { class: "bad" }, error.key && h("code", {}, error.key), error.key && ": ", error.message));
-  return h("li", {},
+  const changes = receipt.changes.map((each) => {
+    const [before, now] = change(each.old, each.new);
+    return h("li", {}, h("code", {}, each.key), ": ", before, " → ", now, each.shadowed_by && ` (no effect: ${each.shadowed_by} wins)`);
+  });
+  const errors = receipt.errors.map((error) => h("li", { class: "bad" }, faultOf(error)));
+  return h("li", { "data-key": `receipt ${receipt.id}` },
     h("div", { class: "row" }, h("time", {}, clock(receipt.time)), verdict(receipt), h("span", {}, receipt.trigger),
       h("span", { class: "quiet" }, `generation ${receipt.generation}, ${seconds(receipt.duration_ms / 1000)}`), extra),
     changes.length + errors.length + tools.length > 0 && h("ul", {}, errors, changes, tools));
@@ -87,6 +99,10 @@ function sumsOf(totals) {
   return table("What all asks came to", ["What", "How much"], sums.map(([what, much]) => row(what, much)));
 }
 
+export function faultOf(error) {
+  return [error.key && h("code", {}, error.key), error.key && ": ", error.message, error.line && ` (line ${error.line})`];
+}
+
 function errorsOf(recent) {
   const failed = recent.asks.filter((ask) => ask.error_code).slice(0, 10);
   const codes = Object.entries(recent.totals.errors).sort((one, other) => other[1] - one[1]);
@@ -94,5 +110,5 @@ function errorsOf(recent) {
   return h("div", {},
     h("p", {}, codes.map(([code, times]) => badge(`${code} × ${times}`, "bad"))),
     failed.length > 0 && table("Asks that failed last", ["Started", "Ask", "Code", "Message"], failed.map((ask) =>
-      row(h("time", {}, clock(ask.started_at)), h("a", { href: `#/asks/${encodeURIComponent(ask.ask_id)}` }, ask.ask_id), h("code", {}, ask.error_code), ask.error))));
+      keyed(ask.ask_id, row(h("time", {}, clock(ask.started_at)), h("a", { class: "num", href: `#/asks/${encodeURIComponent(ask.ask_id)}` }, ask.ask_id), h("code", { class: "num" }, ask.error_code), long(ask.error))))));
 }

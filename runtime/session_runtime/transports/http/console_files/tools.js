@@ -2,11 +2,12 @@
 
 import { Approvals } from "./approvals.js";
 import { get } from "./api.js";
-import { badge, button, definitions, empty, field, fill, h, json, problem, row, section, table } from "./dom.js";
-import { count, seconds } from "./format.js";
+import { badge, button, definitions, empty, field, fill, h, json, keyed, lastOnly, long, num, problem, renew, row, section, table } from "./dom.js";
+import { count, many, seconds } from "./format.js";
 
 const PAGE = 500;
 const SHOWN = 100;
+const PAUSE_MS = 3000;
 
 export function showTools(body, live, detail) {
   const who = new Who();
@@ -22,18 +23,34 @@ export function showTools(body, live, detail) {
     section("Waiting for approval", waiting));
   const approvals = new Approvals(waiting);
   let chosen;
-  const to = (name) => { chosen = name; return showTool(one, name, who); };
+  const only = lastOnly();
+  const to = (name) => { const isNew = name !== chosen; chosen = name; showTool(only, one, name, who, isNew); };
   catalogue.load();
   to(detail);
   let digest;
   const onStatus = (status) => {
-    fill(bad, quarantineOf(status.quarantined));
+    renew(bad, quarantineOf(status.quarantined));
     approvals.draw(status.approvals.waiting);
     const now = status.generations.find((each) => each.in_force)?.digest;
     if (digest && digest !== now) catalogue.load();
     digest = now;
   };
-  return { ends: [live.on("status", onStatus)], to };
+  const again = rarely(() => { catalogue.load(); if (chosen) to(chosen); });
+  let ended;
+  const onRecent = ({ totals }) => {
+    if (ended !== undefined && ended !== totals.asks) again.soon();
+    ended = totals.asks;
+  };
+  return { ends: [live.on("status", onStatus), live.on("recent", onRecent), again.end], to };
+}
+
+// Does what many events ask for, once in a while.
+function rarely(act) {
+  let timer = null;
+  return {
+    soon: () => { timer ??= setTimeout(() => { timer = null; act(); }, PAUSE_MS); },
+    end: () => clearTimeout(timer),
+  };
 }
 
 // For whom everything on the page is looked at, and by which principal it would be asked.
@@ -90,15 +107,15 @@ class Catalogue {
       this.tools = tools;
       this.allowed = allowed;
       this.draw();
-    } catch (error) { fill(this.place, problem(error)); }
+    } catch (error) { if (turn === this.turn) fill(this.place, problem(error)); }
   }
 
   draw() {
     const words = this.filter.value.toLowerCase().split(/\s+/).filter(Boolean);
     const fits = this.tools.filter((tool) => words.every((word) => `${tool.name} ${tool.source} ${tool.description}`.toLowerCase().includes(word)));
-    if (!fits.length) { fill(this.place, empty(this.tools.length ? "No tool fits the filter." : "There is no tool in the catalogue.")); return; }
+    if (!fits.length) { renew(this.place, empty(this.tools.length ? "No tool fits the filter." : "There is no tool in the catalogue.")); return; }
     const whose = this.allowed ? `; this identity may use ${count(this.allowed.size)} in all` : "";
-    fill(this.place,
+    renew(this.place,
       h("p", { class: "quiet" }, `${count(fits.length)} of ${count(this.tools.length)} tools${whose}`),
       table("Tools", ["Tool", "Source", "State", "Calls", "Failed", "Mean", "What it is"], fits.slice(0, this.most).map((tool) => toolRow(tool, this.allowed))),
       fits.length > this.most && button("Show more", () => { this.most += SHOWN; this.draw(); }, { "data-key": "more" }));
@@ -107,10 +124,10 @@ class Catalogue {
 
 function toolRow(tool, allowed) {
   const { calls, failed, total_ms: total } = tool.statistics;
-  return row(h("a", { href: `#/tools/${encodeURIComponent(tool.name)}` }, tool.name), tool.source,
+  return keyed(tool.name, row(h("a", { href: `#/tools/${encodeURIComponent(tool.name)}` }, tool.name), tool.source,
     tool.revoked ? badge("revoked", "bad") : badge(tool.state, tool.state === "ready" ? "good" : "warn"),
-    count(calls), failed ? badge(count(failed), "bad") : "0", calls ? seconds(total / calls / 1000) : "–",
-    [allowed && !allowed.has(tool.name) && badge("not for this identity", "bad"), ...marks(tool)]);
+    num(count(calls)), failed ? badge(count(failed), "bad") : "0", num(calls ? seconds(total / calls / 1000) : "–"),
+    [allowed && !allowed.has(tool.name) && badge("not for this identity", "bad"), ...marks(tool)]));
 }
 
 function marks(tool) {
@@ -118,17 +135,18 @@ function marks(tool) {
     tool.feature && badge(`feature ${tool.feature}`), ...tool.requires.map((role) => badge(`needs ${role}`))].filter(Boolean);
 }
 
-async function showTool(place, name, who) {
-  if (!name) { fill(place); return; }
-  try {
-    const [access, { tools }] = await Promise.all([get("/v1/access", { ...who.query, tool: name }), find(name)]);
+function showTool(only, place, name, who, isNew) {
+  const question = async () => name && Promise.all([get("/v1/access", { ...who.query, tool: name }), find(name)]);
+  return only(question, (answer) => {
+    if (!answer) { fill(place); return; }
+    const [access, { tools }] = answer;
     const tool = tools.find((each) => each.name === name);
-    fill(place, section("One tool", h("div", { class: "panel" },
+    renew(place, section("One tool", h("div", { class: "panel", "data-key": `tool ${name}` },
       h("div", { class: "row" }, h("h3", {}, name), h("a", { href: "#/tools" }, "Close")),
       h("p", { class: "row" }, badge(access.allowed ? "allowed" : "not allowed", access.allowed ? "good" : "bad"), who.isStated ? "for this identity: " : "for one who states nothing: ", access.why),
       tool && toolDetails(tool))));
-    place.scrollIntoView({ block: "nearest" });
-  } catch (error) { fill(place, problem(error)); }
+    if (isNew) place.scrollIntoView({ block: "nearest" });
+  }, (error) => fill(place, problem(error)));
 }
 
 // A page of the list goes on behind a name: it begins with this one behind what comes just before it.
@@ -140,23 +158,24 @@ async function find(name) {
 
 function toolDetails(tool) {
   const { calls, ok, failed, last_ms: last, last_error: error } = tool.statistics;
-  return h("div", {}, h("p", { class: "long" }, tool.description),
+  return h("div", {}, h("div", { class: "long" }, long(tool.description, 1000)),
     definitions([["Source", tool.source], ["Origin", tool.origin], ["Found at", tool.place], ["Also called", tool.aliases.join(", ") || null],
-      ["Calls", `${count(calls)}: ${count(ok)} good, ${count(failed)} failed`], ["Last took", calls ? seconds(last / 1000) : null], ["Last error", error],
+      ["Calls", `${count(calls)}, ${count(ok)} good, ${count(failed)} failed`], ["Last took", calls ? seconds(last / 1000) : null], ["Last error", error && long(error)],
       ["Instead", tool.deprecation?.replacement], ["What it is", marks(tool).length ? marks(tool) : null]]),
     h("details", {}, h("summary", {}, "Parameters"), json(tool.parameters)));
 }
 
 function quarantineOf(tools) {
   if (!tools.length) return empty("Every tool that was found can be used.");
-  return table("Tools that cannot be used", ["Tool", "Where", "Why"], tools.map((tool) => row(tool.name, tool.place, [tool.stale && badge("an older form is used", "warn"), tool.reason])));
+  return table("Tools that cannot be used", ["Tool", "Where", "Why"], tools.map((tool) => row(tool.name, tool.place, [tool.stale && badge("an older form is used", "warn"), long(tool.reason)])));
 }
 
 function playground(who, place) {
   const query = h("input", { type: "search", name: "query", required: true });
-  const submit = async (event) => {
+  const only = lastOnly();
+  const submit = (event) => {
     event.preventDefault();
-    try { fill(place, foundOf(await get("/v1/search", { ...who.query, query: query.value }))); } catch (error) { fill(place, problem(error)); }
+    only(() => get("/v1/search", { ...who.query, query: query.value }), (found) => fill(place, foundOf(found)), (error) => fill(place, problem(error)));
   };
   return h("form", { class: "row panel", on: { submit } }, field("What the model would search for", query), h("button", { type: "submit" }, "Search"));
 }
@@ -178,5 +197,5 @@ function foundOf(found) {
 
 function matchRow(match) {
   const parts = match.parts.map((part) => h("span", { class: "part" }, `${part.word} in ${part.field} ${part.score.toFixed(3)}`));
-  return row(match.name, match.score.toFixed(3), parts, count(match.tokens));
+  return row(match.name, num(match.score.toFixed(3)), parts, num(count(match.tokens)));
 }
