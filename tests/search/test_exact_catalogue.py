@@ -44,6 +44,17 @@ def in_part(tail: str) -> Iterator[str]:
     yield from (tail, camel, "_".join(words), "-".join(words))
 
 
+IN_CHINESE = (
+    "请用{}帮我",
+    "{}查一下",
+    "调用{}工具",
+    "{}，谢谢",
+    "使用“{}”",
+    "使用`{}`完成",
+    "调用{}()",
+)
+
+
 def not_first(index: SearchIndex, name: str, forms: Iterator[str]) -> list[tuple[str, str]]:
     return [(name, form) for form in forms if [best for best, _ in index.rank(form, 1)] != [name]]
 
@@ -71,4 +82,18 @@ def test_every_tool_is_first_by_each_part_of_its_name_that_no_other_has(index: S
         for tail in tails(name)
         if owners[squashed(tail)] == 1
         for missed in not_first(index, name, in_part(tail))
+    ] == []
+
+
+@pytest.mark.requirement("TS-8")
+@pytest.mark.parametrize("sentence", IN_CHINESE)
+def test_every_tool_is_first_by_its_full_name_in_a_chinese_sentence(
+    index: SearchIndex, sentence: str
+) -> None:
+    spelt = Counter(name.casefold() for name in index.names)
+    assert [
+        missed
+        for name in index.names
+        if re.fullmatch(r"\w+(?:[._-]+\w+)+", name) and spelt[name.casefold()] == 1
+        for missed in not_first(index, name, iter((sentence.format(name),)))
     ] == []

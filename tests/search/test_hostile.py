@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from session_runtime.search import SearchView
-from session_runtime.search.query import MAX_TERMS, Keywords, parse
+from session_runtime.search.query import AFTER_NAMES, AROUND_NAMES, MAX_TERMS, Keywords, parse
 from session_runtime.search.terms import analyse, runs
 from tests.search.catalogues import (
     MUSIC,
@@ -69,7 +69,7 @@ def test_whatever_a_tool_and_a_query_are_made_of_the_tool_is_found_by_its_name(
     view = view_of(tool(name, description), tool("other.tool", query))
     assert view.rank(query, 5) == view.rank(query, 5)
     if (
-        name.strip("\"'`.,;:+_- \n\r\t()[]{}<>") == name != ""
+        name.strip(AROUND_NAMES + AFTER_NAMES + ",;:+_-") == name != ""
         and "," not in name
         and "\n" not in name
     ):

@@ -222,3 +222,14 @@ def test_one_character_in_common_is_no_match_unless_it_is_of_the_name() -> None:
     assert ranked(view, "开灯吧") == ["灯"]
     for query in ("你好", "他是谁", "谢谢你"):
         assert ranked(view, query) == []
+
+
+@pytest.mark.requirement("TS-8")
+def test_one_character_that_a_tool_has_a_translation_of_is_enough_however_long_the_query() -> None:
+    view = view_of(
+        tool("calculator", "does sums and calculates"),
+        tool("days.until", "还有三天七小时"),
+        tool("memo", "记一下"),
+    )
+    for query in ("算一下", "算一下三乘以七", "帮我算三加五", "再算算三乘以七等于多少"):
+        assert ranked(view, query)[0] == "calculator"

@@ -6,10 +6,18 @@ from session_runtime.registry.names import build_wire_names
 from session_runtime.search import FieldWeights, build_index, index_tools
 from session_runtime.search.deeds import NO_DEED, WORDS_BY_DEED, deed_of
 from session_runtime.search.spoken import FILLERS, KEPT, telling_terms
-from session_runtime.search.synonyms import GROUPS
-from session_runtime.search.terms import LIGHT_WORDS, SMALL_WORDS, STOP_WORDS, Lexicon, analyse
-from tests.search.catalogues import ranked, tool, view_of
+from session_runtime.search.synonyms import groups
+from session_runtime.search.terms import (
+    LIGHT_WORDS,
+    SMALL_WORDS,
+    STOP_WORDS,
+    Lexicon,
+    analyse,
+    normalise,
+)
+from tests.search.catalogues import CHAT_BOT_ZH, ranked, tool, view_of
 
+GROUPS = groups()
 WORDS = tuple(dict.fromkeys(word for group in GROUPS for word in group.split()))
 
 
@@ -70,6 +78,41 @@ def test_synonyms_of_an_operator_work_in_any_script(one: str, other: str) -> Non
         with_it = build_index(specs, wire, FieldWeights(), synonyms=(group,))
         assert [name for name, _ in with_it.rank(request, 5)] == ["a.tool"]
         assert build_index(specs, wire, FieldWeights()).rank(request, 5) == []
+
+
+def test_the_table_is_written_as_texts_are_compared() -> None:
+    assert [group for group in GROUPS if normalise(group).casefold() != group] == []
+    assert [
+        group for group in GROUPS if len(group.split()) < 2 or " ".join(group.split()) != group
+    ] == []
+
+
+@pytest.mark.requirement("TS-8")
+@pytest.mark.parametrize(
+    ("request_text", "name"),
+    [
+        ("戳一戳他", "messages.send_poke"),
+        ("拍一拍小明", "messages.send_poke"),
+        ("忘掉刚才说的事", "memory.delete"),
+        ("画一张猫的图", "media.generate_image"),
+        ("画个房子", "media.generate_image"),
+        ("PPT里写了什么", "files.read_pptx"),
+        ("read the xlsx", "files.read_excel"),
+        ("read the docx", "files.read_doc"),
+        ("jpg to png", "files.convert_jpeg"),
+    ],
+)
+def test_a_spoken_deed_or_the_ending_of_a_file_finds_its_tool(request_text: str, name: str) -> None:
+    others = (
+        tool("messages.send_poke", "sends a poke to a member"),
+        tool("memory.delete", "删除一条记忆"),
+        tool("files.read_pptx", "extracts the text"),
+        tool("files.read_excel", "extracts the cells"),
+        tool("files.read_doc", "extracts the text"),
+        tool("files.convert_jpeg", "converts pictures"),
+        tool("files.read_pdf", "文件里的一张图"),
+    )
+    assert ranked(view_of(*CHAT_BOT_ZH, *others), request_text)[0] == name
 
 
 def test_no_group_holds_a_word_twice_or_is_held_by_another() -> None:

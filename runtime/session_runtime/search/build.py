@@ -40,7 +40,7 @@ from session_runtime.search.fields import (
 )
 from session_runtime.search.moving import Moves, moves_since
 from session_runtime.search.spelling import build_spelling
-from session_runtime.search.synonyms import GROUPS
+from session_runtime.search.synonyms import groups
 from session_runtime.search.terms import (
     STOP_WORDS,
     Lexicon,
@@ -106,7 +106,7 @@ def _new_lexicon(synonyms: tuple[str, ...]) -> Lexicon:
     lexicon = Lexicon()
     for word in sorted(STOP_WORDS):
         lexicon.learn_stop_word(word)
-    for group in (*GROUPS, *(normalise(group).casefold() for group in synonyms)):
+    for group in (*groups(), *(normalise(group).casefold() for group in synonyms)):
         lexicon.learn_synonyms(group)
     return lexicon
 

@@ -34,6 +34,7 @@ LONGEST_SPELLING = 8
 _NOT_COMPACT = re.compile(r"[\W_]+")
 _COMPACT = {code: chr(code).lower() if chr(code).isalnum() else None for code in range(128)}
 _SEGMENT_ENDS = re.compile(r"[./:]|__")
+_PLACEHOLDER = re.compile(r"\{[^{}]*\}")
 
 
 def fold(text: str) -> str:
@@ -49,10 +50,14 @@ def compact(text: str) -> str:
 
 
 def name_forms(spec: ToolSpec) -> tuple[str, ...]:
-    """The compact forms of a name, of what follows each of its segments, and of its aliases."""
+    """The compact forms of a name, of what follows each of its segments, and of its aliases.
+
+    What a path leaves to be filled in, as ``{videoId}``, is the name of nothing.
+    """
     name = spec.name
-    tails = (name[end.end() :] for end in _SEGMENT_ENDS.finditer(name))
-    forms = dict.fromkeys(map(compact, (name, *tails, *spec.aliases)))
+    tails = [name[end.end() :] for end in _SEGMENT_ENDS.finditer(name)]
+    named = [tail for tail in tails if _PLACEHOLDER.fullmatch(tail) is None]
+    forms = dict.fromkeys(map(compact, (name, *named, *spec.aliases)))
     forms.pop("", None)
     return tuple(forms)
 

@@ -115,7 +115,7 @@ class KeywordRanker:
         if len(telling) == len(words) and _misses_the_point(sought):
             scores[:] = 0
         _drop_mere_mentions(telling, sought, scores)
-        _drop_single_characters(sought, scores)
+        self._drop_single_characters(sought, scores)
         if exact:
             scores[list(exact)] = shares + ([EXACT_LAYER] * len(formed) + [FULL_LAYER] * len(named))
         for word in words:
@@ -213,6 +213,23 @@ class KeywordRanker:
             return None
         return self._scorer.hits(word)
 
+    def _drop_single_characters(self, sought: Sequence[Sought], scores: Scores) -> None:
+        """A tool with but one telling character of text without blanks is no hit.
+
+        It is one if it has the character in its name, or a word that means the same.
+        """
+        terms = [term.hits for found in sought for term in found.terms]
+        if len(terms) < 3 or not all(found.unbroken for found in sought):
+            return
+        enough = np.zeros(len(scores), dtype=np.int64)
+        for hits in terms:
+            if hits.term in STOP_WORDS:
+                continue
+            enough[hits.docs] += 1 if len(hits.term) == 1 else ENOUGH
+            enough[hits.named] = ENOUGH
+            enough[self._scorer.meaning_the_same(hits)] += ENOUGH
+        scores[enough < ENOUGH] = 0
+
     def _holders(self, word: Word) -> npt.NDArray[np.bool_]:
         """Tools that hold every part of a required word, or its joined form."""
         holders = self._scorer.holders
@@ -272,19 +289,6 @@ def _bridged(named: Sequence[Docs], bridges: Sequence[Hits | None]) -> list[Docs
             held[at] = _in_either(held[at], hits.named)
             held[at + 1] = _in_either(held[at + 1], hits.named)
     return held
-
-
-def _drop_single_characters(sought: Sequence[Sought], scores: Scores) -> None:
-    """A tool with but one telling character of text without blanks, and not in its name, is no hit."""
-    terms = [term.hits for found in sought for term in found.terms]
-    if len(terms) < 3 or not all(found.unbroken for found in sought):
-        return
-    enough = np.zeros(len(scores), dtype=np.int64)
-    for hits in terms:
-        if hits.term not in STOP_WORDS:
-            enough[hits.docs] += 1 if len(hits.term) == 1 else ENOUGH
-            enough[hits.named] = ENOUGH
-    scores[enough < ENOUGH] = 0
 
 
 def _in_either(left: Docs, right: Docs) -> Docs:

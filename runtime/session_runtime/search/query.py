@@ -7,7 +7,19 @@ from dataclasses import dataclass, field
 from itertools import accumulate, chain, islice
 from typing import NamedTuple
 
-from session_runtime.search.terms import analyse, is_camel, is_cjk, is_plain, normalise, runs
+from session_runtime.search.deeds import NO_DEED, deed_of
+from session_runtime.search.terms import (
+    CJK,
+    STOP_WORDS,
+    analyse,
+    by_script,
+    is_camel,
+    is_cjk,
+    is_plain,
+    normalise,
+    parts,
+    runs,
+)
 
 MAX_QUERY_CHARS, MAX_NAMES_CHARS = 4_000, 100_000
 """Keywords, and names, beyond these are not looked at."""
@@ -26,6 +38,7 @@ LONGEST_UNBROKEN = 200
 _SELECT = re.compile(r"select\s*[:：]", re.IGNORECASE)
 _BETWEEN_NAMES = re.compile(r"[,，、；\r\n]|;(?<!&amp;)(?<!&lt;)(?<!&gt;)(?<!&quot;)")
 _BETWEEN_WORDS = re.compile(r"[\s,，、;；]+")
+_AND = re.compile(r"\s+|(?<=[^\W_])[和与與及](?=[^\W_])")
 _LIKE_A_NAME = re.compile(r"\w[._:/-]+\w")
 _CALL_PREFIX = re.compile(
     r"^(?:functions?|default_api|tools?|mcp)(?:[.:/]|__)(?=\w)", re.IGNORECASE
@@ -34,10 +47,14 @@ AROUND_NAMES = " \t\r\n\v\f\u3000'\"`“”‘’«»「」『』()[]{}<>（）�
 AFTER_NAMES = ".。…"
 _BRACKETS = (("(", ")"), ("[", "]"), ("{", "}"), ("<", ">"), ("（", "）"), ("【", "】"))
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|[;。！？；\n]+")
-_QUOTED = re.compile(
-    r"""(?<!\w)(["'`])[^"'`\n]{1,80}\1(?!\w)|“[^”]{1,80}”|‘[^’]{1,80}’|「[^」]{1,80}」|<[^<>]{1,80}>"""
-)
+_ONE_QUOTE = r"""(["'`])[^"'`\n]{1,80}\1"""
+_TWO_QUOTES = "“[^”]{1,80}”|‘[^’]{1,80}’|「[^」]{1,80}」|<[^<>]{1,80}>"
+_QUOTED = re.compile(rf"(?<!\w){_ONE_QUOTE}(?!\w)|{_TWO_QUOTES}")
+_NAME_IN_QUOTES = re.compile(rf"(?<![^\W{CJK}]){_ONE_QUOTE}(?![^\W{CJK}])|{_TWO_QUOTES}")
 _QUOTE = re.compile("""["'`“‘「<]""")
+_BEFORE_TOOL = re.compile(r"\s*(?:tool\b|工具)", re.IGNORECASE)
+_AFTER_TOOL = re.compile(r"(?:\btool|工具)\s*[:：]?\s*$", re.IGNORECASE)
+_NEAR = 12
 _WORD = re.compile(r"((?<![^\s,，、;；])\+)?([^\W_]+(?:[._-]+[^\W_]+)*)")
 
 
@@ -74,13 +91,15 @@ class Select:
 class Keywords:
     """Anything else: the whole ``text``, its words, each once, and those of each of its sentences.
 
-    ``quoted`` is what stands in quotes, which may be names with blanks.
+    ``quoted`` is what stands in quotes and may be a name, with blanks perhaps; a single word only is one
+    beside the word *tool*. ``mixed`` are runs of words that were cut where their script changes.
     """
 
     text: str
     words: tuple[Word, ...]
     sentences: tuple[tuple[Word, ...], ...] = field(default=(), compare=False)
     quoted: tuple[str, ...] = field(default=(), compare=False)
+    mixed: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def listed(self) -> bool:
@@ -97,6 +116,16 @@ class Keywords:
     def names(self) -> Select:
         """The pieces between blanks and commas, which may be names."""
         return _select(self.text, _BETWEEN_WORDS)
+
+    def spellings(self) -> list[str]:
+        """What of the text, apart from quotes, may be a name or a form of one: no plain words.
+
+        In a sentence, that is no *GitHub* either, which is more likely what the request is about.
+        """
+        compound = [word.text for word in self.words if word.compound or not word.text.isalnum()]
+        if any(map(_is_plain_word, self.words)):
+            compound = list(filter(_is_code, compound))
+        return [*compound, *self.mixed]
 
 
 Query = Empty | Select | Keywords
@@ -116,6 +145,11 @@ def parse(query: str) -> Query:
 def called(name: str) -> str:
     """A name without what models put before it when they call a tool: ``functions.music.play``."""
     return _CALL_PREFIX.sub("", name, count=1)
+
+
+def parted(name: str) -> list[str]:
+    """What a name nobody has may be several of: with blanks between them, or the Chinese *and*."""
+    return list(dict.fromkeys(filter(None, _AND.split(name))))
 
 
 def spellings(name: str) -> tuple[str, ...]:
@@ -147,16 +181,54 @@ def _bare(text: str) -> str:
 def _keywords(text: str, query: str) -> Keywords:
     """The words of the query, with the quotes that stand around ``text`` in it."""
     pieces = _SENTENCE_END.split(query.strip()[:MAX_QUERY_CHARS], MAX_SENTENCES)
-    sentences = tuple(tuple(_words(normalise(piece))) for piece in pieces)
+    normal = [normalise(piece) for piece in pieces]
+    sentences = tuple([tuple(_words(piece)) for piece in normal])
     words = sentences[0] if len(sentences) == 1 else _all(sentences)
-    return Keywords(text, _affordable(words), sentences, _in_quotes(query))
+    return Keywords(text, _affordable(words), sentences, _in_quotes(query), _mixed(normal))
+
+
+def _is_plain_word(word: Word) -> bool:
+    return not word.compound and word.text.casefold() not in STOP_WORDS
+
+
+def _is_code(text: str) -> bool:
+    """Whether a word is put together as in programs: ``get_url``, ``pageUrl``, ``GetUrl``."""
+    if not text.isalnum():
+        return True
+    first = parts(text)[0]
+    return (text[0].islower() and len(first) > 1) or deed_of((first,)) != NO_DEED
 
 
 def _in_quotes(query: str) -> tuple[str, ...]:
     if _QUOTE.search(query, 0, MAX_QUERY_CHARS) is None:
         return ()
-    found = islice(_QUOTED.finditer(query[:MAX_QUERY_CHARS]), MAX_QUOTED)
-    return tuple(dict.fromkeys(quoted.group()[1:-1] for quoted in found))
+    found = islice(_NAME_IN_QUOTES.finditer(query[:MAX_QUERY_CHARS]), MAX_QUOTED)
+    names = ((quoted.group()[1:-1], quoted) for quoted in found)
+    return tuple(
+        dict.fromkeys(
+            name for name, quoted in names if not name.isalnum() or _is_called_tool(quoted)
+        )
+    )
+
+
+def _is_called_tool(quoted: re.Match[str]) -> bool:
+    """Whether what stands in quotes is said to be a tool: ``the tool 'end'``, ``“end”工具``."""
+    start, end = quoted.span()
+    before = quoted.string[max(0, start - _NEAR) : start]
+    return bool(_BEFORE_TOOL.match(quoted.string, end) or _AFTER_TOOL.search(before))
+
+
+def _mixed(sentences: Sequence[str]) -> tuple[str, ...]:
+    """The runs of words of some sentences that ``_split`` cuts, each once and whole."""
+    return tuple(
+        dict.fromkeys(
+            found
+            for sentence in sentences
+            if not sentence.isascii()
+            for _, found in _WORD.findall(sentence)
+            if not found.isascii() and len(by_script(found)) > 1
+        )
+    )
 
 
 def _affordable(words: tuple[Word, ...]) -> tuple[Word, ...]:
@@ -203,13 +275,14 @@ def _words(whole: str) -> list[Word]:
 
 
 def _split(text: str, required: bool) -> list[Word]:
-    """One word, or several where text without blanks meets other letters: ``执行Python代码``."""
-    pieces = runs(text)
-    if any(map(is_cjk, pieces)):
-        return [
-            Word(piece[at : at + LONGEST_UNBROKEN], required, is_camel(piece))
-            for piece in pieces
-            for at in range(0, len(piece), LONGEST_UNBROKEN)
-        ]
-    separated = len(pieces) > 1 and not all(map(str.isdigit, pieces))
-    return [Word(text, required, separated or any(map(is_camel, pieces)))]
+    """One word, or several where text without blanks meets anything else: ``执行Python代码``."""
+    pieces = by_script(text)
+    if len(pieces) > 1:
+        told = (piece.strip("._-") for piece in pieces)
+        return [word for piece in told if piece for word in _split(piece, required)]
+    if is_cjk(text):
+        starts = range(0, len(text), LONGEST_UNBROKEN)
+        return [Word(text[at : at + LONGEST_UNBROKEN], required) for at in starts]
+    found = runs(text)
+    separated = len(found) > 1 and not all(map(str.isdigit, found))
+    return [Word(text, required, separated or any(map(is_camel, found)))]

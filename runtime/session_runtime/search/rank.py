@@ -100,6 +100,16 @@ class Scorer:
         fields = dict(zip(names, (itself * parts / total).tolist(), strict=True))
         return fields if itself == impact else {**fields, "similar": impact - itself}
 
+    def meaning_the_same(self, hits: Hits) -> Docs:
+        """The tools to which a synonym or a translation of a word brings more than the word itself."""
+        if hits.term not in self._corpus.lexicon.others:
+            return _NO_DOCS
+        own = np.zeros(self.size)
+        itself = self._own(hits.term)
+        own[itself.docs] = itself.impacts
+        more: Docs = hits.docs[hits.impacts > own[hits.docs]]
+        return more
+
     def joined(self, left: str, right: str) -> Hits | None:
         """What two neighbouring words find as one: ``key vault`` is a ``keyvault`` too."""
         word = left + right

@@ -18,12 +18,15 @@ from Stemmer import Stemmer
 from session_runtime.normal_form import normal
 from session_runtime.search.han import simplify
 
-_CJK = (
+CJK = (
     "\u3005\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
     "\U00020000-\U0003ffff"
 )
-_RUN = re.compile(f"[{_CJK}]+|[^\\W_{_CJK}]+")
-_CJK_START = re.compile(f"[{_CJK}]")
+"""Han, kana and Hangul, as a range of a pattern."""
+
+_RUN = re.compile(f"[{CJK}]+|[^\\W_{CJK}]+")
+_CJK_START = re.compile(f"[{CJK}]")
+_SCRIPT = re.compile(f"[{CJK}]+|[^{CJK}]+")
 _LETTERS_OR_DIGITS = re.compile(r"\d+|\D+")
 _CAMEL = re.compile(r"[A-Z]{2,}(?=s(?![a-z]))|[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _NAME_BORDER = re.compile(r"[./:\n]|__")
@@ -83,6 +86,11 @@ def normalise(text: str) -> str:
 def runs(text: str) -> list[str]:
     """The runs of normalised ``text``: Han (and kana, Hangul) apart from other letters and digits."""
     return _RUN.findall(text)
+
+
+def by_script(text: str) -> list[str]:
+    """``text`` cut only where Han (or kana, Hangul) and anything else meet."""
+    return _SCRIPT.findall(text)
 
 
 def is_cjk(run: str) -> bool:

@@ -26,6 +26,7 @@ from session_runtime.search.query import (
     Select,
     called,
     parse,
+    parted,
     spellings,
 )
 from session_runtime.search.rank import Scorer, most_bytes
@@ -244,7 +245,7 @@ class SearchView:
         items: list[tuple[str, Positions]] = []
         for name in select.names:
             found = self.resolve(name)
-            listed = None if found else self._resolve_all(dict.fromkeys(name.split()))
+            listed = None if found else self._resolve_all(parted(name))
             items += listed or [(name, found)]
         more = select.truncated or len(items) > MAX_NAMES
         return Named(tuple(items[:MAX_NAMES]), more)
@@ -272,10 +273,10 @@ class SearchView:
 
     def _rank(self, keywords: Keywords) -> Ranking:
         """Rank for keywords that are no name; the whole text or a part of it may be one, or a form of one."""
-        texts = [word.text for word in keywords.words if not word.text.isalnum()]
+        texts = keywords.spellings()
         named = [self.resolve(text) for text in texts]
         forms = [self._formed(text) for text, found in zip(texts, named, strict=True) if not found]
-        named += [self.resolve(text) for text in keywords.quoted if not text.isalnum()]
+        named += [self.resolve(text) for text in keywords.quoted]
         full, whole = dict.fromkeys(chain.from_iterable(named)), self._formed(keywords.text)
         formed = dict.fromkeys(chain(whole, *forms))
         if whole and full.keys().isdisjoint(whole):
