@@ -125,9 +125,8 @@ class ToolCall:
 class Message:
     """One message of a transcript; names of tools in it are canonical.
 
-    ``tool_calls`` only on assistant messages, ``tool_call_id`` and ``is_error`` (the call failed, or was not
-    run) only on tool messages; ``extra`` keeps unknown provider fields (reasoning, signatures) of an
-    assistant message for the next request.
+    ``tool_calls`` only on assistant messages, ``tool_call_id`` and ``is_error`` (failed, or not run) only
+    on tool messages; ``extra`` keeps unknown provider fields (reasoning) of an answer for the next request.
     """
 
     role: Role
@@ -242,8 +241,7 @@ class RunningAsk:
 
     ``started`` is in seconds since 1970. ``model`` is the profile that answers now; ``steps`` and
     ``tool_calls`` were begun so far. ``state`` is what it waits for: ``queued`` for its turn to run, before
-    the first turn of the model ``starting``, which includes prefetch. ``cancelling`` says that it was told to
-    end.
+    the first turn of the model ``starting``, prefetch included. ``cancelling``: it was told to end.
     """
 
     ask_id: str
@@ -263,9 +261,9 @@ class RunningAsk:
 class Event:
     """Base of everything an ask reports; ``seq`` counts from 1 within the ask (INT-3).
 
-    The ask stamps ``ask_id`` and ``seq`` when it emits; a gap in ``seq`` means that text or
-    progress was dropped for a consumer that fell behind. ``agent`` is the sub-agent that it is about, by
-    the names on the way to it with ``/`` between them; None for the ask itself (ASK-11).
+    The ask stamps ``ask_id`` and ``seq`` when it emits; a gap in ``seq``: text or progress was dropped for a
+    consumer that fell behind. ``agent`` is the sub-agent that it is about, by the names on the way to it with
+    ``/`` between them; None for the ask itself (ASK-11).
     """
 
     type: ClassVar[str]

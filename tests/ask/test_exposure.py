@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from session_runtime import Identity, Runtime
 from session_runtime.ask.emitter import Emitter, discard
 from session_runtime.ask.exposure import Exposure, open_exposure
-from session_runtime.ask.guards import CallGuard, StepGuard
+from session_runtime.ask.guards import Budget, CallGuard
 from session_runtime.ask.run import choose_profile
 from session_runtime.ask.scope import AskScope, LoopLimits
 from session_runtime.ask.turn import run_calls
@@ -163,7 +163,7 @@ def scope_of(runtime: Runtime, ran: list[str]) -> AskScope:
         Identity(),
         Emitter("ask_1", discard),
         CallGuard(1000),
-        StepGuard(9),
+        Budget(9),
         deadline,
         nobody_agrees(),
         LoopLimits(),

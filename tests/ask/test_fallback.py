@@ -9,7 +9,7 @@ import pytest
 from session_runtime import Identity, Message, Runtime
 from session_runtime.ask.emitter import Emitter, discard
 from session_runtime.ask.exposure import Exposure, open_exposure
-from session_runtime.ask.guards import CallGuard, StepGuard
+from session_runtime.ask.guards import Budget, CallGuard
 from session_runtime.ask.loop import Ending, Loop
 from session_runtime.ask.scope import AskScope, LoopLimits
 from session_runtime.ask.transcript import Transcript
@@ -65,7 +65,7 @@ def loop_of(runtime: Runtime, models: dict[str, Carrying]) -> tuple[Loop, Exposu
     generation = replace(runtime.generation, profiles=profiles)
     deadline = asyncio.get_running_loop().time() + 60
     emitter = Emitter("ask_1", discard)
-    guard, steps, consent = CallGuard(10), StepGuard(9), nobody_agrees()
+    guard, steps, consent = CallGuard(10), Budget(9), nobody_agrees()
     scope = AskScope(
         "ask_1", generation, Identity(), emitter, guard, steps, deadline, consent, LoopLimits()
     )

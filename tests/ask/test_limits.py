@@ -1,5 +1,6 @@
 """Limits of an ask: each ends it with an outcome of its own."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from session_runtime import AskRequest, Message
 from session_runtime.testing.replies import reply_text
 from session_runtime.testing.upstream import Upstream
-from session_runtime.types import ImagePart, TextPart
+from session_runtime.types import ImagePart, TextDelta, TextPart
 from tests.support import (
     HANGS,
     ask,
@@ -101,3 +102,33 @@ async def test_tokens_of_blank_replies_count_and_an_image_counts_like_a_page(
     async with opened(tmp_path, SEARCH_OFF + scripted(tmp_path, says("a cat"))) as runtime:
         asked = await ask(runtime, question)
     assert asked.result.usage.input_tokens < 3_000
+
+
+@pytest.mark.requirement("ASK-1")
+@pytest.mark.requirement("ASK-6")
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize(
+    ("reason", "cut_off"),
+    [
+        ("MAX_TOKENS", "length"),
+        ("max_tokens", "length"),
+        ("model_length", "length"),
+        ("SAFETY", "content_filter"),
+        ("content-filter", "content_filter"),
+        ("RECITATION", "content_filter"),
+        ("abort", "length"),
+    ],
+)
+async def test_a_reply_that_broke_off_is_known_by_the_words_of_any_family_of_services(
+    tmp_path: Path, reason: str, cut_off: str, stream: bool
+) -> None:
+    write_handler(tmp_path / "tools", "poll")
+    half = replace(reply_text('{"name": "poll", "argum'), finish_reason=reason)
+    prose = replace(reply_text("It is sunny and"), finish_reason=reason)
+    async with Upstream([half, prose]) as upstream:
+        config = tool_folder(tmp_path) + chat_profile(upstream.base_url, stream=stream) + SEARCH_OFF
+        async with opened(tmp_path, config) as runtime:
+            empty, cut = await ask(runtime, "go"), await ask(runtime, "go")
+    assert empty.result.error is not None
+    assert (empty.result.error.code, empty.of(TextDelta)) == ("model.empty_answer", [])
+    assert (cut.result.text, cut.result.cut_off) == ("It is sunny and", cut_off)

@@ -21,7 +21,7 @@ async def test_agents_side_by_side_cannot_make_more_calls_than_the_ask_has_left(
 
     def slow_look(self: CallGuard) -> bool:
         """In two threads at once, none decides before the other has looked."""
-        exhausted = self.left <= 0
+        exhausted = self._calls.left <= 0
         if threading.current_thread() is not threading.main_thread():
             both.wait(timeout=10)
         return exhausted

@@ -24,6 +24,7 @@ IMAGES = {
         "image/svg+xml",
         SVG_64,
     ),
+    "data:image/gif,\ud800": ("image/gif", base64.b64encode(b"?").decode()),
     "data:image/gif,%00%ff": ("image/gif", base64.b64encode(b"\x00\xff").decode()),
 }
 OTHERS = [

@@ -103,7 +103,7 @@ class AgentRuns:
             scope,
             emitter=AgentEmitter(scope.emitter, "/".join(path), call_id),
             guard=scope.guard.within(stated.max_tool_calls),
-            steps=scope.steps.within(stated.max_steps),
+            steps=scope.steps.within(stated.max_steps, kept=1),
             deadline=_ends_by(
                 scope.deadline if deadline is None else min(scope.deadline, deadline)
             ),

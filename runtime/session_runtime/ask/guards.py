@@ -31,17 +31,59 @@ def same_as(arguments: JsonObject) -> str:
     return hashlib.blake2b(written.encode(), digest_size=16).hexdigest()
 
 
+class Budget:
+    """How many of something there may be, and those inside of it among them (ASK-11).
+
+    Each counts for ``around`` too, the budget of whoever called, of which ``kept`` are not for this one.
+    """
+
+    def __init__(self, limit: int, around: "Budget | None" = None, kept: int = 0) -> None:
+        self._limit = limit
+        self._around = around
+        self._kept = kept
+        self._used = 0
+
+    @property
+    def left(self) -> int:
+        """How many more there may be."""
+        own = self._limit - self._used
+        return own if self._around is None else min(own, self._around.left - self._kept)
+
+    @property
+    def most(self) -> int:
+        """The limit that is reached first: its own, or that of whoever called."""
+        own, around = self._limit - self._used, self._around
+        if around is None or own <= around.left - self._kept:
+            return self._limit
+        return around.most
+
+    def within(self, limit: int, kept: int = 0) -> "Budget":
+        """A budget for what is called, which leaves ``kept`` of this one."""
+        return Budget(limit, self, kept)
+
+    def take(self) -> bool:
+        """Count one, unless there may be no more."""
+        if self.left <= 0:
+            return False
+        self.count()
+        return True
+
+    def count(self) -> None:
+        """Count one that there is, here or inside."""
+        self._used += 1
+        if self._around is not None:
+            self._around.count()
+
+
 class CallGuard:
     """Admits calls in order: at most ``max_calls``, and the same call with the same arguments thrice.
 
-    What it admits counts for ``around`` too, the guard of whoever called (ASK-11). Only the event loop may
+    What it admits counts for ``around`` too, the budget of whoever called (ASK-11). Only the event loop may
     ask it: a look at what is left and the count that follows must not be parted.
     """
 
-    def __init__(self, max_calls: int, around: "CallGuard | None" = None) -> None:
-        self._max_calls = max_calls
-        self._around = around
-        self._admitted = 0
+    def __init__(self, max_calls: int, around: Budget | None = None) -> None:
+        self._calls = Budget(max_calls, around)
         self._seen: dict[str, int] = {}
         self._unknown: dict[str, int] = {}
         self._warned: set[str] = set()
@@ -49,24 +91,16 @@ class CallGuard:
     @property
     def exhausted(self) -> bool:
         """Whether no further call will be admitted."""
-        return self.left <= 0
-
-    @property
-    def left(self) -> int:
-        """How many more calls will be admitted."""
-        own = self._max_calls - self._admitted
-        return own if self._around is None else min(own, self._around.left)
+        return self._calls.left <= 0
 
     @property
     def most(self) -> int:
         """The limit that is reached first: its own, or that of whoever called."""
-        own = self._max_calls - self._admitted
-        around = self._around
-        return self._max_calls if around is None or own <= around.left else around.most
+        return self._calls.most
 
     def within(self, max_calls: int) -> "CallGuard":
         """A guard of its own for what a call of this ask does."""
-        return CallGuard(max_calls, self)
+        return CallGuard(max_calls, self._calls)
 
     def warns_now(self, name: str) -> bool:
         """Whether an ask is to be warned of a tool: at its first call, and not again."""
@@ -112,47 +146,4 @@ class CallGuard:
 
     def count(self) -> None:
         """Count a call that was admitted here or inside."""
-        self._admitted += 1
-        if self._around is not None:
-            self._around.count()
-
-
-class StepGuard:
-    """Lets turns begin: at most ``max_steps``, those of agents that were called in between among them.
-
-    They count for ``around`` too, the guard of whoever called, which keeps one turn to answer (ASK-11).
-    """
-
-    def __init__(self, max_steps: int, around: "StepGuard | None" = None) -> None:
-        self._max_steps = max_steps
-        self._around = around
-        self._begun = 0
-
-    @property
-    def left(self) -> int:
-        """How many more turns may begin."""
-        own = self._max_steps - self._begun
-        return own if self._around is None else min(own, self._around.left - 1)
-
-    @property
-    def most(self) -> int:
-        """The limit that is reached first: its own, or that of whoever called."""
-        own, around = self._max_steps - self._begun, self._around
-        return self._max_steps if around is None or own <= around.left - 1 else around.most
-
-    def within(self, max_steps: int) -> "StepGuard":
-        """A guard of its own for an agent that is called."""
-        return StepGuard(max_steps, self)
-
-    def begin(self) -> bool:
-        """Count a turn, unless no more may begin."""
-        if self.left <= 0:
-            return False
-        self.count()
-        return True
-
-    def count(self) -> None:
-        """Count a turn that began here or inside."""
-        self._begun += 1
-        if self._around is not None:
-            self._around.count()
+        self._calls.count()

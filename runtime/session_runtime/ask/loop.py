@@ -108,7 +108,7 @@ class Loop:
 
     async def run(self) -> Ending:
         """Take turns until one of them ends the ask (ASK-7, ASK-8)."""
-        while self._scope.steps.begin():
+        while self._scope.steps.take():
             try:
                 ending = await self._turn(self.progress.step + 1)
             except DeadlineReached:

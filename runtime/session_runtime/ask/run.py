@@ -8,7 +8,7 @@ from typing import Any
 from session_runtime.ask.agents import with_agents
 from session_runtime.ask.emitter import Emitter
 from session_runtime.ask.exposure import Exposure, may_read_results, open_exposure
-from session_runtime.ask.guards import CallGuard, StepGuard
+from session_runtime.ask.guards import Budget, CallGuard
 from session_runtime.ask.history import repair_history
 from session_runtime.ask.invoking import Invoked, chosen, invoke
 from session_runtime.ask.kept import KeptResults, Room, next_number
@@ -196,7 +196,7 @@ class AskRun:
             identity=identity,
             emitter=self._emitter,
             guard=CallGuard(settings.ask.max_tool_calls),
-            steps=StepGuard(settings.ask.max_steps),
+            steps=Budget(settings.ask.max_steps),
             deadline=asyncio.get_running_loop().time() + limit_s,
             consent=AskConsent(
                 self._confirmations,

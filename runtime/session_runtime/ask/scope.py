@@ -6,7 +6,7 @@ from typing import Any, Final, Protocol
 
 from session_runtime.ask.compaction import CHARS_PER_TOKEN
 from session_runtime.ask.emitter import Events
-from session_runtime.ask.guards import CallGuard, StepGuard
+from session_runtime.ask.guards import Budget, CallGuard
 from session_runtime.ask.kept import KeptResults
 from session_runtime.ask.notices import Mode
 from session_runtime.generation import Generation
@@ -90,7 +90,7 @@ class AskScope:
     identity: Identity
     emitter: Events
     guard: CallGuard
-    steps: StepGuard
+    steps: Budget
     deadline: float
     consent: Consents
     limits: LoopLimits

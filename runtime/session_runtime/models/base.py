@@ -1,7 +1,8 @@
 """What every model adapter offers: one reply to one request. When to ask again is decided in ``ask``."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Final, Protocol
 
 from session_runtime.registry.names import WireNames
@@ -23,7 +24,21 @@ INCOMPLETE: Final = "incomplete"
 CUT_OFF: Final = frozenset({"length", "content_filter", INCOMPLETE})
 """Why a reply ended, where the model had more to say."""
 
+_REASONS: Final = CUT_OFF | {"stop", "tool_calls", "function_call"}
 _MAX_REASON_CHARS: Final = 64
+_IN_OUR_WORDS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        **dict.fromkeys(("end_turn", "stop_sequence", "eos", "eos_token"), "stop"),
+        "tool_use": "tool_calls",
+        **dict.fromkeys(("max_tokens", "max_output_tokens", "model_length"), "length"),
+        "model_context_window_exceeded": "length",
+        **dict.fromkeys(("refusal", "safety", "recitation", "blocklist", "spii"), "content_filter"),
+        **dict.fromkeys(("prohibited_content", "content_filtered"), "content_filter"),
+        "guardrail_intervened": "content_filter",
+        **dict.fromkeys(("pause_turn", "abort"), INCOMPLETE),
+    }
+)
+"""What other families of services call the reasons of chat completions; gateways hand them on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +80,11 @@ def call_ids(messages: Iterable[Message]) -> frozenset[str]:
 
 
 def plain_reason(reason: str) -> str:
-    """Why a reply ended, as a service says it, short and printable."""
-    return "".join(char for char in reason[:_MAX_REASON_CHARS] if char.isprintable())
+    """Why a reply ended, in the words of chat completions; what is unknown as it came, but short."""
+    told = "".join(char for char in reason[:_MAX_REASON_CHARS] if char.isprintable())
+    plain = told.casefold().replace("-", "_")
+    known = _IN_OUR_WORDS.get(plain, plain)
+    return known if known in _REASONS else told
 
 
 class Model(Protocol):

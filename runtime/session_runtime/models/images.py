@@ -31,7 +31,8 @@ def inline_image(url: str) -> InlineImage | None:
         return None
     given = url[head.end() :]
     if not head[2].strip().lower().endswith(";base64"):
-        return InlineImage(media_type, base64.b64encode(unquote_to_bytes(given)).decode())
+        written = unquote_to_bytes(given.encode("utf-8", "replace"))
+        return InlineImage(media_type, base64.b64encode(written).decode())
     return InlineImage(media_type, "".join((unquote(given) if "%" in given else given).split()))
 
 

@@ -18,15 +18,6 @@ from session_runtime.registry.names import WireNames
 from session_runtime.types import Usage
 
 MAX_BLOCKS: Final = 1_000
-_REASONS: Final[Mapping[str, str]] = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "tool_use": "tool_calls",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "refusal": "content_filter",
-    "pause_turn": INCOMPLETE,
-}
 _PIECES: Final[Mapping[str, str]] = {
     "text_delta": "text",
     "thinking_delta": "thinking",
@@ -133,9 +124,7 @@ class MessageAssembly:
         )
 
     def _told_reason(self) -> str | None:
-        if self._reason is None:
-            return None
-        return _REASONS.get(self._reason, plain_reason(self._reason))
+        return None if self._reason is None else plain_reason(self._reason)
 
     def _in_order(self) -> list[_Block]:
         return sorted(self._blocks, key=attrgetter("index"))

@@ -22,7 +22,6 @@ from session_runtime.registry.names import WireNames
 
 MAX_ITEMS: Final = 1_000
 _MAX_ID_CHARS: Final = 1_000
-_STOPPED_EARLY: Final[Mapping[str, str]] = {"max_output_tokens": "length"}
 _CUT_SHORT: Final = frozenset({"length", "content_filter"})
 _NO_ANSWER: Final = frozenset({"failed", "cancelled", "queued", "in_progress"})
 _UNFINISHED: Final = frozenset({"in_progress", "incomplete"})
@@ -212,8 +211,8 @@ def _finish_reason(response: Mapping[str, Any], *, called: bool, cut: bool) -> s
     details = response.get("incomplete_details")
     reason = details.get("reason") if isinstance(details, dict) else None
     if isinstance(reason, str):
-        known = _STOPPED_EARLY.get(reason, reason)
-        return INCOMPLETE if called and known not in _CUT_SHORT else plain_reason(known)
+        known = plain_reason(reason)
+        return INCOMPLETE if called and known not in _CUT_SHORT else known
     if cut or response.get("status") == "incomplete":
         return INCOMPLETE
     return "tool_calls" if called else "stop"

@@ -17,16 +17,7 @@ from session_runtime.registry.names import WireNames
 from session_runtime.types import JsonObject, Usage
 
 _PLAIN_REASONS: Final = frozenset(
-    {
-        "stop",
-        "tool_calls",
-        "function_call",
-        "tool_use",
-        "end_turn",
-        "eos",
-        "length",
-        "content_filter",
-    }
+    {"stop", "tool_calls", "function_call", "length", "content_filter"}
 )
 
 
@@ -101,7 +92,7 @@ class ReplyAssembly:
         reason = self._finish_reason
         if reason is None:
             return INCOMPLETE if self._streamed and gathered.unfinished else None
-        plain = reason.casefold() in _PLAIN_REASONS
+        plain = reason in _PLAIN_REASONS
         return INCOMPLETE if gathered.without_arguments and not plain else reason
 
     def _is_empty(self) -> bool:

@@ -9,7 +9,7 @@ from typing import Final
 
 from session_runtime.ask.calling import CONTEXT_TOO_LONG
 from session_runtime.ask.exposure import Exposure, Turn
-from session_runtime.ask.guards import StepGuard
+from session_runtime.ask.guards import Budget
 from session_runtime.ask.loop import Ending
 from session_runtime.ask.record import NOT_REACHED, tool_search_record
 from session_runtime.errors import PermanentError, RequestError
@@ -115,7 +115,7 @@ class _Play:
         self._agents = Agents(generation, record.agents, opening.reasons, findings)
         self._told: set[tuple[str, bool]] = set()
         self._at = _Progress()
-        self._steps = StepGuard(self._ask.max_steps)
+        self._steps = Budget(self._ask.max_steps)
         confirmed = frozenset(call.name for call in record.confirmed)
         self._calls = Calls(generation, opening.exposure, opening.reasons, findings, confirmed)
         self._results = Results(generation, record, opening.exposure, findings)
@@ -135,7 +135,7 @@ class _Play:
 
     def _turns(self) -> Ending | None:
         for number, turn in enumerate(self._record.turns, 1):
-            if not self._steps.begin():
+            if not self._steps.take():
                 return _limit("limit.steps")
             self._results.before(number)
             try:
