@@ -103,7 +103,8 @@ async def test_a_list_that_changes_leaves_focus_selection_and_scroll_position(
         box = f"document.querySelector('{RUNNING} .scroll')"
         await page.value(f"{box}.parentNode.parentNode.style.width = '200px'")
         await page.value(
-            f"{box}.focus(); {box}.scrollLeft = 50; getSelection().selectAllChildren({box}.querySelector('td a'))"
+            f"{box}.focus(); {box}.scrollLeft = 50;"
+            f" getSelection().selectAllChildren({box}.querySelector('td a'))"
         )
         chosen = await page.value("getSelection().toString()")
         async with waiting(console):
