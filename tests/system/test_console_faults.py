@@ -44,6 +44,7 @@ async def test_who_could_not_be_signed_out_is_told_so(console: Console) -> None:
 
 
 async def test_a_dead_daemon_is_not_shown_as_one_that_is_well(console: Console) -> None:
+    await console.page.sees("ended since the start")
     console.running.process.kill()
     await console.page.sees("The daemon has not answered since")
     card = "document.querySelector('.card')"

@@ -134,7 +134,8 @@ async def test_all_asks_that_are_remembered_can_be_reached(console: Console) -> 
     for _ in range(60):
         await console.ask("How is the shop?")
     await console.visit("Asks")
-    for _ in range(2):
+    for shown in (25, 50):
+        await page.until(f"document.querySelectorAll('{ENDED} tbody tr').length === {shown}")
         await page.click(f"{ENDED} button", "Show more")
     await page.until(f"document.querySelectorAll('{ENDED} tbody tr').length === 60")
     await page.click(f"{ENDED} td a")
