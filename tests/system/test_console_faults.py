@@ -36,7 +36,7 @@ async def test_who_could_not_be_signed_out_is_told_so(console: Console) -> None:
     page = console.page
     await page.offline(is_off=True)
     await page.click("button", "Sign out")
-    await page.sees("the session is still open")
+    await page.sees("The session is still open")
     assert "You are signed out" not in await page.value("document.body.innerText")
     await page.offline(is_off=False)
     await page.click("button", "Sign out once more")
@@ -44,8 +44,9 @@ async def test_who_could_not_be_signed_out_is_told_so(console: Console) -> None:
 
 
 async def test_a_dead_daemon_is_not_shown_as_one_that_is_well(console: Console) -> None:
+    await console.page.sees("ended since the start")
     console.running.process.kill()
-    await console.page.sees("The daemon does not answer since")
+    await console.page.sees("The daemon has not answered since")
     card = "document.querySelector('.card')"
     assert await console.page.value(f"getComputedStyle({card}).filter") == "grayscale(1)"
 
@@ -86,6 +87,20 @@ async def test_what_was_seen_of_an_ask_stays_when_the_connection_breaks(console:
     console.running.process.kill()
     await page.sees("The ask may go on: ask_")
     assert "called orders.wait" in await page.value("document.body.innerText")
+
+
+async def test_that_something_failed_stays_on_the_screen_until_it_is_closed(
+    console: Console,
+) -> None:
+    page = console.page
+    await console.visit("Servers")
+    await page.sees("Process")
+    await page.offline(is_off=True)
+    await page.click("button", "List tools again")
+    told = "document.querySelector('#told.bad').innerText"
+    assert "shop: The daemon does not answer." in await page.until(told)
+    await page.click("#told button", "Close")
+    assert await page.value("document.getElementById('told').innerText") == ""
 
 
 @pytest.mark.requirement("SEC-4c")

@@ -103,7 +103,8 @@ async def test_a_list_that_changes_leaves_focus_selection_and_scroll_position(
         box = f"document.querySelector('{RUNNING} .scroll')"
         await page.value(f"{box}.parentNode.parentNode.style.width = '200px'")
         await page.value(
-            f"{box}.focus(); {box}.scrollLeft = 50; getSelection().selectAllChildren({box}.querySelector('td a'))"
+            f"{box}.focus(); {box}.scrollLeft = 50;"
+            f" getSelection().selectAllChildren({box}.querySelector('td a'))"
         )
         chosen = await page.value("getSelection().toString()")
         async with waiting(console):
@@ -133,7 +134,8 @@ async def test_all_asks_that_are_remembered_can_be_reached(console: Console) -> 
     for _ in range(60):
         await console.ask("How is the shop?")
     await console.visit("Asks")
-    for _ in range(2):
+    for shown in (25, 50):
+        await page.until(f"document.querySelectorAll('{ENDED} tbody tr').length === {shown}")
         await page.click(f"{ENDED} button", "Show more")
     await page.until(f"document.querySelectorAll('{ENDED} tbody tr').length === 60")
     await page.click(f"{ENDED} td a")

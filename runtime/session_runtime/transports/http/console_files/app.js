@@ -1,7 +1,7 @@
 // Signing in, the navigation, and which page is shown.
 
 import { signIn, signOut, whenSignedOut, whoAmI } from "./api.js";
-import { badge, button, field, fill, h, problem, tick } from "./dom.js";
+import { button, field, fill, h, hush, problem, tick } from "./dom.js";
 import { clock } from "./format.js";
 import { Live } from "./live.js";
 import { showAsks } from "./asks.js";
@@ -42,6 +42,7 @@ function showPage(isNew) {
   const { name, detail } = route();
   if (shown.name === name && shown.to) { shown.to(detail); return; }
   leave();
+  hush();
   const [title, show] = PAGES[name];
   document.title = `${title} · console`;
   for (const link of head.querySelectorAll("nav a")) {
@@ -64,7 +65,7 @@ function showHead(who) {
     state.classList.toggle("lost", !live.connected);
     state.textContent = live.connected ? "live" : "connecting";
     document.body.classList.toggle("stale", live.lostAt !== null);
-    fill(lost, live.lostAt && `The daemon does not answer since ${clock(live.lostAt)}; what is below is old. It is tried again and again.`);
+    fill(lost, live.lostAt && `The daemon has not answered since ${clock(live.lostAt)}: what is below is old. It is tried again by itself.`);
   });
 }
 
@@ -74,7 +75,7 @@ async function goOut() {
     showSignIn("You are signed out.");
   } catch (error) {
     leave();
-    fill(main, h("h1", {}, "Not signed out"), h("p", {}, badge("the session is still open", "bad"), "Who opens this browser can use it until it ends by itself."),
+    fill(main, h("h1", {}, "Not signed out"), h("p", {}, h("strong", {}, "The session is still open: "), "who opens this browser can use it until it ends by itself."),
       problem(error), h("div", { class: "row" }, button("Sign out once more", goOut), button("Go on", () => showPage(true), { class: "plain" })));
     main.focus();
   }

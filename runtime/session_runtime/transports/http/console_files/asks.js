@@ -143,7 +143,7 @@ class EventLine {
   end(result) {
     this.isOver = true;
     if (result.text) this.answer.textContent = visible(result.text);
-    this.element.append(h("p", { class: "row" }, badge(result.outcome, KINDS[result.outcome]), result.error && `${result.error.code}: ${result.error.message}`,
+    this.element.append(h("p", { class: "row" }, badge(result.outcome, KINDS[result.outcome]), result.error && long(`${result.error.code}: ${result.error.message}`),
       h("span", { class: "quiet" }, `${many(result.usage.total_tokens, "token")}`), link(result.ask_id)));
   }
 }
@@ -153,7 +153,7 @@ function inWords(event) {
   switch (event.type) {
     case "ask.started": return [`started with ${event.model}, generation ${event.generation}`];
     case "prefetch.finished": return [`prefetched ${event.ok.join(", ") || "nothing"}`, Object.keys(event.failed).length ? `failed: ${Object.keys(event.failed).join(", ")}` : null];
-    case "turn.started": return [`turn ${event.step}${by}: ${many(event.exposed.length, "tool")} sent to ${event.model}`, event.exposed.join(", ")];
+    case "turn.started": return [`turn ${event.step}${by}: ${many(event.exposed.length, "tool")} sent to ${event.model}`, long(event.exposed.join(", "))];
     case "tools.loaded": return [`loaded ${event.names.join(", ")}`];
     case "tool.started": return [h("span", {}, "called ", h("code", {}, event.name), by), json(event.arguments)];
     case "tool.finished": return [h("span", {}, h("code", {}, event.name), " ", badge(event.status, event.status === "ok" ? "good" : "bad")), event.error_code];
@@ -208,7 +208,7 @@ function runningOne(ask, received) {
 function story(record) {
   const total = record.duration_s || 1;
   return h("div", {},
-    h("p", { class: "row" }, badge(record.outcome, KINDS[record.outcome]), record.error && `${record.error.code}: ${record.error.message}`),
+    h("p", { class: "row" }, badge(record.outcome, KINDS[record.outcome]), record.error && long(`${record.error.code}: ${record.error.message}`)),
     definitions([["Started", clock(record.started_at)], ["Took", `${seconds(record.duration_s)}, of which ${seconds(record.daemon_s)} in the daemon`],
       ["By", record.principal], ["For", record.identity.user], ["Model", record.model || null], ["Generation", record.generation],
       ["Tokens", `${count(record.usage.input_tokens)} in (${count(record.usage.cached_tokens)} cached), ${count(record.usage.output_tokens)} out`],

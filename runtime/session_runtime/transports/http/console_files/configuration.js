@@ -1,7 +1,7 @@
 // The keys in force, an edit that is checked while it is typed, a file to try, and the history.
 
 import { call, get } from "./api.js";
-import { badge, button, change, confirmed, empty, field, fill, h, keyed, long, problem, renew, row, section, table, tell } from "./dom.js";
+import { badge, button, change, confirmed, empty, field, fill, h, keyed, long, num, problem, renew, row, section, table, tell } from "./dom.js";
 import { shown, visible } from "./format.js";
 import { faultOf, receiptOf, told, verdict } from "./overview.js";
 import { replayPreview } from "./replay.js";
@@ -103,7 +103,7 @@ class Configuration {
 
   keyRow(key) {
     const shadowed = key.shadowed.map((source) => badge(`shadows ${source}`, "warn"));
-    return keyed(key.key, row(h("code", {}, key.key), h("span", { class: "value" }, long(shown(key.value))), [key.source, " ", shadowed], key.acts,
+    return keyed(key.key, row(h("code", {}, key.key), h("span", { class: "value" }, long(shown(key.value))), [key.source.length < 30 ? num(key.source) : key.source, " ", shadowed], num(key.acts),
       this.editable.has(key.key) && button("Edit", () => this.edit(key.key), { "data-key": `edit ${key.key}`, "aria-label": `Edit ${key.key}`, class: "plain" })));
   }
 
@@ -138,9 +138,9 @@ class Configuration {
       on: { input: () => { draft.text = input.value; this.typed(); } } });
     const removed = h("input", { type: "checkbox", name: `no ${name}`, on: { change: () => { draft.isRemoved = removed.checked; this.typed(); } } });
     removed.checked = draft.isRemoved;
-    const place = { input, hint: h("span", {}), notice: h("div", {}) };
+    const place = { input, hint: h("small", {}), notice: h("div", {}) };
     this.places.set(name, place);
-    return h("div", { class: "draft" }, field(name, input, place.hint), place.notice,
+    return h("div", { class: "draft" }, field(name, input), place.hint, place.notice,
       h("div", { class: "row" }, h("label", {}, removed, " take it out of the file"), button("Discard", () => this.drop(name), { class: "plain", "aria-label": `Discard ${name}` })));
   }
 
@@ -152,7 +152,7 @@ class Configuration {
   drawDrafts() {
     for (const draft of drafts.values()) {
       const { hint, notice } = this.places.get(draft.key.key);
-      fill(hint, draft.isText ? "plain text" : "as JSON", "; in force: ", long(shown(draft.key.value), 120), ` from ${draft.key.source}; acts: ${draft.key.acts}`);
+      fill(hint, draft.isText ? "plain text" : "as JSON", draft.now ? "; when you began: " : "; in force: ", long(shown(draft.key.value), 120), ` from ${draft.key.source}; acts: ${draft.key.acts}`);
       fill(notice, draft.now && this.noticeOf(draft));
     }
     this.allow();
@@ -174,6 +174,7 @@ class Configuration {
   }
 
   typed() {
+    this.turn += 1; // what is being checked is not what is there any more
     this.isGood = false;
     this.allow();
     this.preview.forget();
@@ -193,8 +194,14 @@ class Configuration {
     } catch (error) { if (turn === this.turn) fill(this.trial, problem(error)); }
   }
 
+  // What is typed while it is applied would be lost.
+  close(isClosed) {
+    for (const { input } of this.places.values()) input.readOnly = isClosed;
+  }
+
   async put() {
     this.apply.disabled = true;
+    this.close(true);
     try {
       const { data } = await call("PATCH", "/v1/config", { body: this.values, headers: { "if-match": this.tag } });
       if (data.verdict === "rejected") { fill(this.trial, trialOf(data)); return; }
@@ -206,7 +213,7 @@ class Configuration {
       const again = error.code === "config.changed" && button("Read the file's state again", () => this.load());
       fill(this.trial, problem(error), again);
       this.allow();
-    }
+    } finally { this.close(false); }
   }
 
   drawHistory(receipts) {
@@ -232,7 +239,7 @@ export function trialOf(receipt) {
     receipt.errors.map((error) => h("p", { class: "bad" }, faultOf(error))),
     receipt.warnings.map((each) => h("p", { class: "warn" }, each.message)),
     changes.length ? table("What would change", ["Key", "In force", "Would be", "Acts"], changes.map((each) =>
-      row(h("code", {}, each.key), ...change(each.old, each.new), each.shadowed_by ? badge(`no effect: ${each.shadowed_by} wins`, "warn") : each.acts))) : h("p", { class: "quiet" }, "No key would change."), tools);
+      row(h("code", {}, each.key), ...change(each.old, each.new), each.shadowed_by ? badge(`no effect: ${each.shadowed_by} wins`, "warn") : num(each.acts)))) : h("p", { class: "quiet" }, "No key would change."), tools);
 }
 
 // A whole file is only tried here: it is put into force on its machine.

@@ -49,10 +49,11 @@ function keepingFocus(container, change) {
 }
 
 function merge(container, wanted) {
-  const left = [...container.childNodes];
+  const left = new Set(container.childNodes);
+  const byKey = new Map([...left].filter((old) => old.dataset?.key).map((old) => [old.dataset.key, old]));
   const next = wanted.map((node) => {
-    const at = left.findIndex((old) => mayBecome(old, node));
-    return at < 0 ? node : become(left.splice(at, 1)[0], node);
+    const old = (node.dataset?.key ? [byKey.get(node.dataset.key)] : [...left]).find((each) => left.has(each) && mayBecome(each, node));
+    return left.delete(old) ? become(old, node) : node;
   });
   left.forEach((old) => old.remove());
   next.forEach((node, at) => { if (container.childNodes[at] !== node) container.insertBefore(node, container.childNodes[at] ?? null); });
@@ -74,14 +75,18 @@ function become(old, node) {
   return old;
 }
 
-// Good news goes by itself; bad news stays until it is closed.
+const told = document.getElementById("told");
+
+// Good news goes by itself, and with its page; bad news stays until it is closed.
 export function tell(text, kind = "") {
-  const place = document.getElementById("told");
-  const close = () => fill(place);
   clearTimeout(tell.timer);
-  place.className = kind;
-  fill(place, h("span", {}, text), button("Close", close, { class: "plain" }));
-  if (kind !== "bad") tell.timer = setTimeout(close, GOOD_NEWS_MS);
+  told.className = kind;
+  fill(told, h("span", {}, text), button("Close", () => fill(told), { class: "plain" }));
+  if (kind !== "bad") tell.timer = setTimeout(hush, GOOD_NEWS_MS);
+}
+
+export function hush() {
+  if (told.className !== "bad") fill(told);
 }
 
 // Of questions that are asked one after the other, only the answer to the last one is shown.

@@ -51,10 +51,9 @@ export class Live {
     this.again = () => {};
   }
 
-  // `lostAt` is since when nothing is heard any more of a daemon that was heard before.
+  // `lostAt` is since when nothing is heard of the daemon.
   say(connected) {
-    if (this.connected && !connected) this.lostAt = new Date();
-    if (connected) this.lostAt = null;
+    this.lostAt = connected ? null : this.lostAt ?? new Date();
     this.connected = connected;
     this.tell("connection");
   }
