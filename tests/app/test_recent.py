@@ -4,7 +4,14 @@ from typing import Any
 
 import pytest
 
-from session_runtime.app.recent import KEPT, LONGEST_ARGUMENTS, TOO_LONG, RecentAsks
+from session_runtime.app.recent import (
+    KEPT,
+    LONGEST_ARGUMENTS,
+    MAX_CODE_CHARS,
+    MAX_CODES,
+    TOO_LONG,
+    RecentAsks,
+)
 from session_runtime.errors import RequestError
 from session_runtime.trace.record import AskRecord, CallRecord, ToolSearchRecord, TurnRecord
 from session_runtime.types import LOCAL, ErrorInfo, Identity, Usage
@@ -103,3 +110,13 @@ def test_arguments_that_would_fill_the_memory_are_left_to_the_trace(long: object
     recent.add(record_of(2, {"a": ["b", 1, None]}))
     assert arguments_of(recent, "ask_1") == TOO_LONG
     assert arguments_of(recent, "ask_2") == {"a": ["b", 1, None]}
+
+
+def test_errors_are_counted_by_a_bounded_number_of_codes_although_tools_make_them_up() -> None:
+    recent = RecentAsks()
+    recent.add(record_of(0, error=ErrorInfo("x" * (MAX_CODE_CHARS + 1), "")))
+    for number in range(MAX_CODES + 5):
+        recent.add(record_of(number, error=ErrorInfo(f"a.{number}", "")))
+    recent.add(record_of(0, error=ErrorInfo("a.0", "")))
+    errors = recent.totals()["errors"]
+    assert errors == {"a.0": 2, **{f"a.{at}": 1 for at in range(1, MAX_CODES)}, "other": 6}

@@ -7,12 +7,15 @@ from itertools import islice
 from typing import Any, Final
 
 from session_runtime.errors import RequestError
+from session_runtime.trace.measures import OTHER
 from session_runtime.trace.record import AskRecord, CallRecord, TurnRecord, record_to_json
 from session_runtime.trace.redact import redact_text
 from session_runtime.types import Usage
 from session_runtime.wire import usage_to_json
 
 KEPT: Final = 200
+MAX_CODES: Final = 100
+MAX_CODE_CHARS: Final = 80
 LONGEST_ARGUMENTS: Final = 4_000
 TOO_LONG: Final = "too long to be kept here: see the trace"
 
@@ -33,7 +36,7 @@ class RecentAsks:
         """Take note of an ask that ended; the oldest of many is forgotten."""
         self._outcomes[record.outcome] += 1
         if record.error is not None:
-            self._errors[record.error.code] += 1
+            self._errors[self._counted_as(record.error.code)] += 1
         self._usage += record.usage
         self._tokens_saved += record.tokens_saved
         self._duration_s += record.duration_s
@@ -41,6 +44,13 @@ class RecentAsks:
         self._records[record.ask_id] = _bounded(record)
         if len(self._records) > KEPT:
             self._records.popitem(last=False)
+
+    def _counted_as(self, code: str) -> str:
+        """The code, unless it is long or there are many: tools make them up."""
+        if code in self._errors:
+            return code
+        fits = len(code) <= MAX_CODE_CHARS and len(self._errors.keys() - {OTHER}) < MAX_CODES
+        return code if fits else OTHER
 
     def totals(self) -> dict[str, Any]:
         """Sums over all asks since the start; ``daemon_s`` is what was spent in neither model nor tools."""
