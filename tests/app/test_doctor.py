@@ -2,6 +2,7 @@
 
 import os
 import socket
+import time
 from pathlib import Path
 from typing import Any
 
@@ -156,7 +157,7 @@ def test_limits_of_the_machine_are_compared_with_what_is_configured(
     off = settings_of(tmp_path, runtime={"watch": "off"})
     assert [each.verdict for each in looked_at.watching(off, tmp_path / "c")] == ["warn"]
     large = settings_of(tmp_path, trace={"path": tmp_path / "t", "max_bytes": 2**60})
-    assert looked_at.disk(large).verdict == "warn"
+    assert [each.verdict for each in looked_at.disks(large)] == ["warn"]
 
 
 def test_extras_that_are_configured_have_to_be_installed(
@@ -170,3 +171,43 @@ def test_extras_that_are_configured_have_to_be_installed(
         "fail",
         "pip install '.[mqtt]' in the source tree of session-runtime",
     )
+
+
+def test_a_file_that_goes_while_the_clock_is_looked_at_hinders_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(looked_at, "_some_files", lambda _: [tmp_path / "gone"])
+    assert looked_at.clock(tmp_path, time.time()).verdict == "ok"
+
+
+def test_each_disk_that_is_written_to_is_looked_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("state", "traces", "audit"):
+        (tmp_path / name).mkdir()
+    monkeypatch.setattr(looked_at, "_device", lambda folder: folder == tmp_path / "traces")
+    free = {tmp_path / "state": 10**12, tmp_path / "traces": 10**6}
+    monkeypatch.setattr(looked_at, "_free", free.__getitem__)
+    settings = settings_of(
+        tmp_path,
+        trace={"path": tmp_path / "traces/t.jsonl"},
+        audit={"path": tmp_path / "audit"},
+    )
+    assert [(each.verdict, each.found) for each in looked_at.disks(settings)] == [
+        ("ok", f"953674 MiB are free at {tmp_path / 'state'}"),
+        ("fail", f"0 MiB are free at {tmp_path / 'traces'}"),
+    ]
+
+
+def test_a_trace_that_goes_to_no_plain_file_needs_no_disk(tmp_path: Path) -> None:
+    settings = settings_of(tmp_path, trace={"path": Path("/dev/null")}, audit={"enabled": False})
+    assert [each.found.rpartition(" at ")[2] for each in looked_at.disks(settings)] == [
+        str(tmp_path)
+    ]
+
+
+def test_spans_need_what_sends_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = settings_of(tmp_path, otel={"enabled": True})
+    assert [each.verdict for each in looked_at.extras(settings)] == ["ok"]
+    monkeypatch.setattr(looked_at, "is_installed", lambda module: "exporter" not in module)
+    assert [each.verdict for each in looked_at.extras(settings)] == ["fail"]

@@ -4,7 +4,12 @@ from typing import Any
 
 import pytest
 
-from session_runtime.app.recent import KEPT, LONGEST_ARGUMENTS, TOO_LONG, RecentAsks
+from session_runtime.app.recent import (
+    KEPT,
+    LONGEST_ARGUMENTS,
+    TOO_LONG,
+    RecentAsks,
+)
 from session_runtime.errors import RequestError
 from session_runtime.trace.record import AskRecord, CallRecord, ToolSearchRecord, TurnRecord
 from session_runtime.types import LOCAL, ErrorInfo, Identity, Usage

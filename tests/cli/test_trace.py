@@ -162,3 +162,43 @@ def test_an_ask_that_ends_during_the_first_look_is_shown_once(tmp_path: Path) ->
         file.write(line(named(1)) + line(named(2)))
     assert next(asks).record == named(2)
     asks.close()
+
+
+def test_an_ask_of_which_no_line_is_whole_is_told_with_its_damage(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "t").write_bytes(line(named(1)) + b'{"ask_id":"ask_02"}\n' * 2)
+    done = run("trace", "show", "ask_02", "--file", "t")
+    assert (done.code, done.out) == (exits.USAGE, "")
+    assert (
+        "ask 'ask_02' cannot be read: line 3 of t is damaged: it is no record of an ask" in done.err
+    )
+    assert "started_at is missing" in done.err
+
+
+def test_json_of_what_callers_said_cannot_steer_a_terminal(run: Run, tmp_path: Path) -> None:
+    steering = "\x9b31m \u202e\u2066 \U000e0041 \x7f"
+    record = replace(RECORD, ask_id="ask_01", identity=Identity(steering))
+    (tmp_path / "t").write_bytes(line(record))
+    for command in (("tail",), ("show", "ask_01")):
+        done = run("trace", *command, "--file", "t", "--json")
+        assert done.out.replace("\n", "").isprintable()
+        assert json.loads(done.out)["identity"]["user"] == steering
+
+
+def test_a_trace_is_read_although_the_configuration_is_wrong(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir()
+    write(tmp_path / "state/trace.jsonl", 1)
+    text = '[ask]\nmax_steps = "many"\n[runtime]\nstate_dir = "state"\n'
+    (tmp_path / "config.toml").write_text(text, "utf-8")
+    done = run("trace", "tail")
+    assert (done.code, done.out) == (exits.OK, f"{summary(named(1))}\n")
+    assert "config.toml:2: ask.max_steps" in done.err
+    assert "state/trace.jsonl is read; --file names another trace" in done.err
+
+
+def test_where_not_even_the_place_of_a_trace_is_known_the_way_out_is_told(
+    run: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "config.toml").write_text("not TOML", "utf-8")
+    done = run("trace", "tail")
+    assert (done.code, done.out) == (exits.CONFIG, "")
+    assert "--file" in done.err

@@ -4,7 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from session_runtime.trace.measures import MOST_CODES, OTHER, AskMeasures, Histogram
+from session_runtime.trace.measures import (
+    MOST_CODE_CHARS,
+    MOST_CODES,
+    OTHER,
+    AskMeasures,
+    Histogram,
+)
 from session_runtime.trace.metrics import exposition
 from session_runtime.trace.record import AskRecord, record_call
 from session_runtime.types import ErrorInfo, ToolResult
@@ -76,10 +82,11 @@ def test_sums_of_all_asks_are_told_as_the_numbers_are() -> None:
 
 def test_codes_that_tools_make_up_do_not_fill_the_memory() -> None:
     measures = AskMeasures()
-    for number in range(MOST_CODES + 5):
-        measures.add(replace(RECORD, error=ErrorInfo(f"made.up{number}", "")))
+    codes = ["x" * (MOST_CODE_CHARS + 1), *(f"a.{at}" for at in range(MOST_CODES + 5)), "a.0"]
+    for code in codes:
+        measures.add(replace(RECORD, error=ErrorInfo(code, "")))
     errors = measures.totals()["errors"]
-    assert (len(errors), errors[OTHER]) == (MOST_CODES + 1, 5)
+    assert errors == {"a.0": 2, **{f"a.{at}": 1 for at in range(1, MOST_CODES)}, OTHER: 6}
 
 
 def test_each_way_a_search_can_end_is_counted_and_is_no_call() -> None:

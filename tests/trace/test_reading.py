@@ -100,7 +100,7 @@ def test_all_files_are_one_trace_in_both_directions(traces: Traces) -> None:
 def test_one_ask_is_found_in_any_file_and_no_other_is_taken_for_it(traces: Traces) -> None:
     for number in range(1, 7):
         found = traces.find(f"ask_{number:02}")
-        assert found is not None
+        assert isinstance(found, Traced)
         assert found.record == named(number)
     assert (traces.find("ask_0"), traces.find("ask_09"), traces.find("")) == (None, None, None)
 
@@ -111,7 +111,7 @@ def test_an_ask_is_found_wherever_a_block_ends(
     for size in range(20, 60):
         monkeypatch.setattr(lines, "BLOCK_BYTES", size)
         found = traces.find("ask_04")
-        assert found is not None
+        assert isinstance(found, Traced)
         assert ids(traces.newest_first())[0] == "ask_06"
 
 
@@ -167,7 +167,8 @@ def test_a_last_line_without_end_is_a_record_if_it_is_whole(tmp_path: Path) -> N
     assert ids(traces.oldest_first()) == ids(traces.newest_first())[::-1] == ["ask_01", "ask_02"]
     path.write_bytes(line(named(1)) + whole[:-20])
     assert ids(traces.oldest_first()) == ids(traces.newest_first()) == ["ask_01"]
-    assert (traces.find("ask_02"), traces.damaged) == (None, 3)
+    assert isinstance(traces.find("ask_02"), Damaged)
+    assert traces.damaged == 3
     assert {each.line for each in traces.told} == {2}
 
 
@@ -260,3 +261,45 @@ def test_a_number_that_is_too_large_damages_its_line_alone(tmp_path: Path, numbe
         whole = field != "duration_s" and "e" not in number
         assert ids(traces.oldest_first()) == ["ask_01", *["ask_02"] * whole, "ask_03"]
         assert traces.damaged == (not whole)
+
+
+def test_an_ask_whose_last_line_is_damaged_is_found_in_one_before(tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    damaged = line(named(1)).replace(b'"outcome":"failed"', b'"outcome":"won"')
+    path.write_bytes(line(named(1)) + damaged + line(named(2)))
+    found = Traces(path).find("ask_01")
+    assert isinstance(found, Traced)
+    assert found.record == named(1)
+
+
+def test_of_an_ask_of_which_no_line_is_whole_it_is_told_where_and_why(tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    path.write_bytes(b"7\n" + line(named(2)) + b'{"ask_id":"ask_01"}\n{"ask_id":"ask_01",\n')
+    assert Traces(path).find("ask_01") == Damaged(
+        path,
+        4,
+        "it is no record of an ask: Expecting property name enclosed in double quotes at"
+        " character 20",
+    )
+    assert Traces(path).near("ask_0") == ["ask_01", "ask_02"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b'{"ask_id":', b'{"ask_id": '),
+        (b'{"ask_id":', b'\xef\xbb\xbf{"ask_id":'),
+        (b'{"ask_id":', b'{"new": 1, "ask_id" : '),
+    ],
+    ids=["spaces", "a byte order mark", "another order"],
+)
+def test_an_ask_is_found_in_a_copy_that_was_written_otherwise(
+    tmp_path: Path, old: bytes, new: bytes
+) -> None:
+    path = tmp_path / "t"
+    path.write_bytes(line(named(1)).replace(old, new, 1) + line(named(12)).replace(old, new, 1))
+    for number in (1, 12):
+        found = Traces(path).find(f"ask_{number:02}")
+        assert isinstance(found, Traced)
+        assert found.record == named(number)
+    assert Traces(path).find("ask_1") is None

@@ -1,5 +1,6 @@
 """What all commands print: JSON for programs, and text that cannot take over a terminal (SEC-4)."""
 
+import json
 import sys
 from typing import IO, Any
 
@@ -9,8 +10,22 @@ from session_runtime.wire import printable, to_bytes, well_formed
 
 
 def print_json(data: object, out: IO[Any] | None = None) -> None:
-    """Print one line of JSON, to standard output unless told otherwise."""
-    click.echo(to_bytes(data), file=out)
+    """Print one line of JSON, to standard output unless told otherwise.
+
+    What could steer a terminal is written as JSON's own escapes: whoever reads it gets the same text.
+    """
+    click.echo(_escaped(to_bytes(data)), file=out)
+
+
+def _escaped(data: bytes) -> bytes:
+    text = data.decode()
+    if text.isprintable():
+        return data
+    return "".join(_harmless(char) for char in text).encode()
+
+
+def _harmless(char: str) -> str:
+    return char if char == printable(char) else json.dumps(char)[1:-1]
 
 
 def value_text(value: object) -> str:

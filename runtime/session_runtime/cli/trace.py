@@ -11,13 +11,15 @@ from typing import Final
 
 import click
 
+from session_runtime.app.reader import ConfigReader
 from session_runtime.cli import exits
 from session_runtime.cli.options import Files, file_options, json_option
 from session_runtime.cli.reading import Look, reader_of
 from session_runtime.cli.screen import one_line, print_json
 from session_runtime.cli.trace_story import story, summary
-from session_runtime.errors import RequestError
-from session_runtime.trace.reading import Traced, Traces
+from session_runtime.config.runtime import TRACE_FILE
+from session_runtime.errors import ConfigError, Problem, RequestError
+from session_runtime.trace.reading import Damaged, Traced, Traces
 
 LOOK_S: Final = 0.25
 _SHOWN_CHARS: Final = 80
@@ -44,6 +46,8 @@ def show_trace(ask_id: str, file: Path | None, files: Files, as_json: bool) -> i
     """Tell the story of the ask ID: what was offered, searched, called, answered and spent."""
     traces = _traces(file, files)
     found = traces.find(ask_id)
+    if isinstance(found, Damaged):
+        raise RequestError(_unreadable(found, ask_id))
     if found is None:
         raise RequestError(_unknown(traces, ask_id))
     if as_json:
@@ -106,7 +110,11 @@ def _traces(file: Path | None, files: Files, *, wait: bool = False) -> Traces:
     """The trace to read; RequestError if there is none, unless one that will be there is to be waited for."""
     if file is not None:
         return _there(Traces(file), f"there is no trace at {file}")
-    settings = Look(reader_of(files))().settings.trace
+    reader = reader_of(files)
+    try:
+        settings = Look(reader)().settings.trace
+    except ConfigError as error:
+        return _despite(error, reader)
     if not settings.enabled:
         _there(
             Traces(settings.path),
@@ -122,10 +130,30 @@ def _traces(file: Path | None, files: Files, *, wait: bool = False) -> Traces:
     )
 
 
+def _despite(error: ConfigError, reader: ConfigReader) -> Traces:
+    """The trace in the state directory, as the configuration is wrong; ConfigError where there is none."""
+    path = reader.state_dir() / TRACE_FILE
+    traces = Traces(path)
+    if not traces.exists():
+        way_out = Problem(f"there is no trace at {path} either: name one by --file")
+        raise ConfigError([*error.problems, way_out])
+    for problem in error.problems:
+        click.echo(one_line(f"warning: {problem}"), err=True)
+    click.echo(one_line(f"note: {path} is read; --file names another trace"), err=True)
+    return traces
+
+
 def _there(traces: Traces, otherwise: str) -> Traces:
     if not traces.exists():
         raise RequestError(otherwise)
     return traces
+
+
+def _unreadable(damaged: Damaged, ask_id: str) -> str:
+    return (
+        f"ask {ask_id[:_SHOWN_CHARS]!r} cannot be read: line {damaged.line} of {damaged.path} is damaged:"
+        f" {damaged.reason}"
+    )
 
 
 def _unknown(traces: Traces, ask_id: str) -> str:

@@ -4,7 +4,7 @@ What tools may do is configured in ``tools``, which models answer in ``models``,
 """
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, ValidationInfo, field_validator
 
@@ -18,6 +18,7 @@ DEFAULT_SECRET_SOURCES = (
     "file:/run/secrets",
 )
 
+TRACE_FILE: Final = "trace.jsonl"
 _MIB = 1024 * 1024
 
 
@@ -163,7 +164,7 @@ class TraceSettings(Section):
 
     enabled: bool = key(True, "Whether asks are recorded.", acts="restart")
     path: Path = key(
-        Path("trace.jsonl"),
+        Path(TRACE_FILE),
         "The file; unless given, trace.jsonl in runtime.state_dir.",
         acts="restart",
     )

@@ -7,6 +7,7 @@ are in memory.
 import os
 import re
 import stat
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from typing import BinaryIO, Final
 
 MAX_LINE_BYTES: Final = 16 * 1024 * 1024
 BLOCK_BYTES: Final = 256 * 1024
+MOST_FOUND: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,18 +159,19 @@ def line_at(source: Opened, at: int) -> Line:
     return Line(source, at, text if len(text) <= MAX_LINE_BYTES else None)
 
 
-def found_at(source: Opened, beginning: bytes) -> int | None:
-    """Where the last line begins that has this beginning; None if there is none."""
-    file, wanted, found = source.file, b"\n" + beginning, None
+def found_at(source: Opened, beginning: bytes) -> Sequence[int]:
+    """Where the lines begin that have this beginning, the last one first; of many the last MOST_FOUND."""
+    file, wanted = source.file, b"\n" + beginning
+    found: deque[int] = deque(maxlen=MOST_FOUND)
     file.seek(0)
     rest, position = b"\n", -1
     while block := file.read(BLOCK_BYTES):
-        text = rest + block
-        if (at := text.rfind(wanted)) >= 0:
-            found = position + at + 1
+        text, at = rest + block, -1
+        while (at := text.find(wanted, at + 1)) >= 0:
+            found.append(position + at + 1)
         position += len(text) - (keep := min(len(wanted) - 1, len(text)))
         rest = text[len(text) - keep :]
-    return found
+    return [*reversed(found)]
 
 
 class Growing:

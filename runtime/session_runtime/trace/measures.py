@@ -22,6 +22,7 @@ FAMILIES: Final = (
 """What stands before the dot of an error code; ``other`` are those that tools made up."""
 MOST_CODES: Final = 100
 """So many different codes are told apart in the sums; tools may make up any number of them."""
+MOST_CODE_CHARS: Final = 80
 SEARCHES: Final = ("found", "had", "missed", "refused")
 """A search that loaded tools, that named loaded ones alone, that found none, that was not carried out."""
 _SECONDS: Final = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
@@ -84,8 +85,7 @@ class AskMeasures:
         if record.error is not None:
             code = record.error.code
             self._errors[family_of(code)] += 1
-            is_told = code in self._codes or len(self._codes) < MOST_CODES
-            self._codes[code if is_told else OTHER] += 1
+            self._codes[self._counted_as(code)] += 1
         self._turns["ask"] += len(record.turns)
         self._turns["agent"] += sum(len(agent.turns) for agent in record.agents)
         for turn in record.all_turns:
@@ -96,6 +96,13 @@ class AskMeasures:
         turns = max(1, len(record.turns))
         self._own.add(record.daemon_s / turns, turns)
         self._add_tokens(record)
+
+    def _counted_as(self, code: str) -> str:
+        """The code, unless it is long or there are many: tools make them up."""
+        if code in self._codes:
+            return code
+        fits = len(code) <= MOST_CODE_CHARS and len(self._codes.keys() - {OTHER}) < MOST_CODES
+        return code if fits else OTHER
 
     def _add_call(self, call: CallRecord) -> None:
         if call.search is not None:

@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -34,7 +34,7 @@ MAX_NAMES: Final = 5_000
 MAX_TOLD: Final = 5
 """Of so many damaged lines it is told which they are."""
 _SHOWN_CHARS: Final = 40
-_ID: Final = re.compile(rb'\{"ask_id":"([^"\\]{1,200})"')
+_ID: Final = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"ask_id"\s*:\s*"([^"\\]{1,200})"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,19 +102,40 @@ class Traces:
         """The last ``count`` asks, the oldest of them first."""
         return [*islice(self.newest_first(), count)][::-1]
 
-    def find(self, ask_id: str) -> Traced | None:
-        """The ask of that id; None if there is none that can be read. Reads no other line as JSON."""
-        beginning = to_bytes({"ask_id": ask_id})[:-1]
+    def find(self, ask_id: str) -> Traced | Damaged | None:
+        """The ask of that id, or what is wrong with its line; None if there is none.
+
+        Reads no other line as JSON, unless none begins as this program writes it.
+        """
         with self._opened() as files:
-            for file in files:
-                at = found_at(file, beginning)
-                if at is not None and (found := self.read_line(line_at(file, at))) is not None:
-                    return found
-        return None
+            beginning = to_bytes({"ask_id": ask_id})[:-1]
+            begun = (line_at(file, at) for file in files for at in found_at(file, beginning))
+            found = self._first_whole(ask_id, begun)
+            if isinstance(found, Traced):
+                return found
+            mentioned = to_bytes(ask_id)
+            others = (
+                line
+                for file in files
+                for line in backwards(file)
+                if line.text is not None and mentioned in line.text
+            )
+            return found or self._first_whole(ask_id, others)
+
+    def _first_whole(self, ask_id: str, found: Iterable[Line]) -> Traced | Damaged | None:
+        """The first line that is that ask; else what is wrong with the first that begins like it."""
+        damaged: Damaged | None = None
+        for line in found:
+            read = self._read(line)
+            if isinstance(read, Traced) and read.record.ask_id == ask_id:
+                return read
+            if isinstance(read, Damaged) and _id_of(line) == ask_id:
+                damaged = damaged or read
+        return damaged
 
     def near(self, ask_id: str, count: int = 3) -> list[str]:
         """Ids of late asks that begin with ``ask_id`` or are much like it."""
-        known = [*islice(self._ids(), MAX_NAMES)]
+        known = [*dict.fromkeys(islice(self._ids(), MAX_NAMES))]
         begun = [each for each in known if ask_id and each.startswith(ask_id)]
         return begun[:count] or nearest(ask_id, known, count)
 
@@ -131,9 +152,7 @@ class Traces:
     def _ids(self) -> Iterator[str]:
         with self._opened() as files:
             for file in files:
-                for line in backwards(file):
-                    if line.text is not None and (found := _ID.match(line.text)):
-                        yield found[1].decode("utf-8", "replace")
+                yield from filter(None, map(_id_of, backwards(file)))
 
     @contextmanager
     def _opened(self) -> Iterator[tuple[Opened, ...]]:
@@ -142,14 +161,20 @@ class Traces:
 
     def read_line(self, line: Line) -> Traced | None:
         """What a line says; None if it is damaged, which is counted."""
+        read = self._read(line)
+        return read if isinstance(read, Traced) else None
+
+    def _read(self, line: Line) -> Traced | Damaged | None:
+        """What a line says, or what is wrong with it; None for one of many that are damaged."""
         try:
             data = _json(line)
             return Traced(record_from_json(data), data)
         except (ValueError, RecursionError) as error:
             self.damaged += 1
-            if len(self.told) < MAX_TOLD:
-                self.told.append(Damaged(line.source.path, line.number(), _reason(error)))
-            return None
+            if len(self.told) >= MAX_TOLD:
+                return None
+            self.told.append(Damaged(line.source.path, line.number(), _reason(error)))
+            return self.told[-1]
 
 
 class GrowingTraces:
@@ -173,10 +198,16 @@ def _readable(path: Path) -> Iterator[None]:
         raise RequestError(f"{path} cannot be read: {error.strerror}") from error
 
 
+def _id_of(line: Line) -> str:
+    """The id that a line begins with, whoever wrote it and whatever follows; empty if it does not."""
+    found = None if line.text is None else _ID.match(line.text)
+    return "" if found is None else found[1].decode("utf-8", "replace")
+
+
 def _json(line: Line) -> Any:
     if line.text is None:
         raise ValueError(f"it has more than {MAX_LINE_BYTES} bytes")
-    return json.loads(line.text.decode(), parse_constant=_no_number, parse_float=_finite)
+    return json.loads(line.text.decode("utf-8-sig"), parse_constant=_no_number, parse_float=_finite)
 
 
 def _no_number(name: str) -> float:

@@ -6,6 +6,7 @@ import resource
 import shutil
 import stat
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
@@ -30,7 +31,10 @@ _EXTRAS: Final[Mapping[str, tuple[str, Callable[[Settings], bool]]]] = MappingPr
     {
         "mcp": ("mcp", lambda settings: bool(settings.mcp.servers) or settings.http.mcp),
         "mqtt": ("aiomqtt", lambda settings: settings.mqtt.enabled),
-        "otel": ("opentelemetry.sdk", lambda settings: settings.otel.enabled),
+        "otel": (
+            "opentelemetry.exporter.otlp.proto.http.trace_exporter",
+            lambda settings: settings.otel.enabled,
+        ),
         "web": ("selectolax", lambda settings: settings.web.enabled),
     }
 )
@@ -44,7 +48,7 @@ def machine(settings: Settings, config: Path, *, running: bool) -> Iterator[Find
     yield from watching(settings, config)
     yield port(settings, running=running)
     yield state(state_dir)
-    yield disk(settings)
+    yield from disks(settings)
     yield open_files(settings, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
     yield from extras(settings)
 
@@ -52,8 +56,8 @@ def machine(settings: Settings, config: Path, *, running: bool) -> Iterator[Find
 def clock(state_dir: Path, now: float) -> Finding:
     """Whether the clock is behind what was written here, or behind this very program."""
     written = [Path(__file__), *_some_files(state_dir)]
-    newest = max(written, key=lambda path: path.stat().st_mtime)
-    ahead_s = newest.stat().st_mtime - now
+    newest_s, newest = max((_written_at(path), path) for path in written)
+    ahead_s = newest_s - now
     told = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(now))
     if ahead_s <= AHEAD_S:
         return Finding("clock", "ok", told)
@@ -63,6 +67,13 @@ def clock(state_dir: Path, now: float) -> Finding:
         f"{told}, but {newest} was written {ahead_s:.0f} s later",
         "set the clock (NTP): signatures, deadlines over MQTT and the order of records rely on it",
     )
+
+
+def _written_at(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0  # it went meanwhile
 
 
 def _some_files(folder: Path) -> Iterator[Path]:
@@ -177,29 +188,60 @@ def state(folder: Path) -> Finding:
     return Finding("state directory", "ok", f"{folder} (mode {mode:04o})")
 
 
-def disk(settings: Settings) -> Finding:
-    """Whether there is room for traces and audit records up to their bounds."""
-    folder = _nearest(settings.runtime.state_dir)
-    free = shutil.disk_usage(folder).free
-    trace, audit = settings.trace, settings.audit
-    wanted = trace.max_bytes * (trace.keep + 1) if trace.enabled else 0
-    wanted += audit.max_bytes * (audit.keep + 1) if audit.enabled else 0
+def disks(settings: Settings) -> Iterator[Finding]:
+    """Whether there is room for state, traces and audit records up to their bounds, wherever they are."""
+    folders: dict[int, Path] = {}
+    wanted: Counter[int] = Counter()
+    for folder, size in _written(settings):
+        nearest = _nearest(folder)
+        device = _device(nearest)
+        folders.setdefault(device, nearest)
+        wanted[device] += size
+    for device, folder in folders.items():
+        yield _disk(folder, wanted[device])
+
+
+def _written(settings: Settings) -> Iterator[tuple[Path, int]]:
+    """Folders that a daemon writes to, and how many bytes there may be; 0 is not much."""
+    state_dir, trace, audit = settings.runtime.state_dir, settings.trace, settings.audit
+    yield state_dir, 0
+    if trace.enabled and not _is_special(trace.path):
+        yield trace.path.parent, trace.max_bytes * (trace.keep + 1)
+    if audit.enabled:
+        yield audit.path or state_dir / "audit", audit.max_bytes * (audit.keep + 1)
+
+
+def _is_special(path: Path) -> bool:
+    """Whether what is written there takes no room, as in a pipe."""
+    return os.path.exists(path) and not os.path.isfile(path)  # noqa: PTH110, PTH113 - they raise nothing
+
+
+def _disk(folder: Path, wanted: int) -> Finding:
+    free = _free(folder)
     told = f"{free // _MIB} MiB are free at {folder}"
     if free < LEAST_FREE_BYTES:
         return Finding(
             "disk",
             "fail",
             told,
-            "free space: destructive calls are refused once nothing is recorded",
+            "free space: traces are lost without, and destructive calls that cannot be recorded are refused",
         )
     if free < wanted:
         return Finding(
             "disk",
             "warn",
-            f"{told}; traces and audit may grow to {wanted // _MIB} MiB",
+            f"{told}; traces and audit may grow to {wanted // _MIB} MiB there",
             "free space, or lower max_bytes and keep of [trace] and [audit]",
         )
     return Finding("disk", "ok", told)
+
+
+def _device(folder: Path) -> int:
+    return folder.stat().st_dev
+
+
+def _free(folder: Path) -> int:
+    return shutil.disk_usage(folder).free
 
 
 def open_files(settings: Settings, hard: int) -> Finding:
@@ -241,5 +283,5 @@ def is_installed(module: str) -> bool:
 
 
 def _nearest(path: Path) -> Path:
-    """The folder itself, or the nearest one above it that there is."""
-    return next(each for each in (path, *path.parents) if each.exists())
+    """The folder itself, or the nearest one above it that there is and that may be looked at."""
+    return next(each for each in (path, *path.parents) if os.path.exists(each))  # noqa: PTH110 - it raises nothing
