@@ -1,5 +1,6 @@
 """Which known words are one letter away from a misspelt one; whether one is meant, ``rank`` decides."""
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from operator import mul
@@ -9,6 +10,7 @@ import numpy.typing as npt
 
 SHORTEST = 4
 LONGEST = 24
+BITS_PER_FORM = 8
 _FACTORS = [pow(0x9E3779B97F4A7C15, power, 1 << 64) for power in range(1, LONGEST + 1)]
 _BY_PLACE = np.array(_FACTORS, dtype=np.uint64)
 
@@ -17,23 +19,29 @@ class Spelling:
     """Finds words at most one letter (changed, missing, added, or two swapped) away.
 
     Two such words share a form that both have after leaving out at most one letter; the forms are
-    held as sorted checksums, and what a checksum finds is compared before it is believed.
+    held as sorted checksums, and what a checksum finds is compared before it is believed. A bit for
+    each of some times as many checksums says of most that they are not among them.
     """
 
     def __init__(self, words: Sequence[str], table: npt.NDArray[np.uint64]) -> None:
         self.words = words
         self.table = table
         self._entries = table.data  # of which single ones are read faster
+        self._mask = (1 << (BITS_PER_FORM * len(table)).bit_length()) - 1
+        held = np.zeros(self._mask + 1, dtype=np.bool_)
+        held[table >> np.uint64(32) & np.uint64(self._mask)] = True
+        self._bits = np.packbits(held, bitorder="little").tobytes()
 
     def near(self, word: str) -> list[str]:
         """The known words one letter away from ``word``, in alphabetical order."""
         if not _correctable(word):
             return []
-        forms = sorted(_forms(word))
-        first = np.searchsorted(self.table, np.array(forms, dtype=np.uint64) << np.uint64(32))
+        table, bits, mask = self._entries, self._bits, self._mask
         found: set[str] = set()
-        table = self._entries
-        for form, at in zip(forms, first.tolist(), strict=True):
+        for form in _forms(word):
+            if not bits[(form & mask) >> 3] >> (form & 7) & 1:
+                continue
+            at = bisect_left(table, form << 32)
             while at < len(table) and table[at] >> 32 == form:
                 found.add(self.words[table[at] & 0xFFFFFFFF])
                 at += 1
