@@ -136,13 +136,11 @@ class Scorer:
     def joined(self, left: str, right: str) -> Hits | None:
         """What two neighbouring words find as one: ``key vault`` is a ``keyvault`` too."""
         word = left + right
-        if word in STOP_WORDS:
-            return None
         term = self._corpus.lexicon.stem(word)
         if term in self._corpus.lexicon.compounds:
-            return self.hits(word)
-        number = self._corpus.lexicon.numbers.get(term)
-        if number is None or not self._impacts.held(number):
+            return None if word in STOP_WORDS else self.hits(word)
+        number = self._number(term)
+        if number is None or word in STOP_WORDS:
             return None
         return self._in_one(self._hits_of(term, number))
 
@@ -189,12 +187,12 @@ class Scorer:
     def lift(self, scores: Scores) -> Scores:
         """What the best of its group adds to each tool that matches at all; nothing to the best."""
         groups = self._corpus.groups
-        found = scores.nonzero()[0]
-        own, groups = scores[found], groups[found]
-        best = np.zeros(len(scores))
-        np.maximum.at(best, groups, own)
-        lifted = np.zeros(len(scores))
-        lifted[found] = (best[groups] - own) * GROUP_LIFT
+        best = np.zeros(len(groups))
+        np.maximum.at(best, groups, scores)
+        lifted: Scores = best[groups]
+        lifted -= scores
+        lifted *= GROUP_LIFT
+        lifted *= scores > 0
         return lifted
 
     def _postings(self, term: str) -> tuple[Entries, Entries, npt.NDArray[np.uint8]]:
@@ -328,7 +326,7 @@ def _bytes_of(word: str, hits: Hits) -> int:
 
 def bytes_of(word: str, found: Iterable[Hits]) -> int:
     """About how much memory it takes to keep what a word finds."""
-    return 4 * len(word) + sum(HITS_BYTES + hits.own_bytes for hits in found)
+    return 4 * len(word) + sum([HITS_BYTES + hits.own_bytes for hits in found])
 
 
 def _impact(hits: Hits, doc: int) -> float:

@@ -265,7 +265,7 @@ class Lexicon:
             return known
         if not (_STEMMED[0] <= len(word) <= _STEMMED[1] and word.isascii() and word.isalpha()):
             return word
-        term = str(self._stemmer.stemWord(word))
+        term: str = self._stemmer.stemWord(word)
         return word if term == word else term
 
     def _learn_run(self, run: str) -> tuple[int, ...]:
