@@ -3,7 +3,7 @@
 import pytest
 
 from session_runtime.registry.spec import ToolSpec
-from session_runtime.search.terms import joined_neighbours
+from session_runtime.search.terms import joined_neighbours, names_in
 from tests.search.catalogues import ranked, tool, view_of
 
 MENTIONED = tool("z.other", "mysql wifi keyvault email codes")
@@ -60,5 +60,5 @@ def test_a_name_that_parts_two_words_of_a_query_gains_nothing_by_their_joined_fo
 def test_neighbours_are_joined_within_a_name_only() -> None:
     assert joined_neighbours("my_sql-dump") == ["mysql", "sqldump"]
     assert joined_neighbours("getMySQL") == ["getmy", "mysql"]
-    assert joined_neighbours("git.log\nnext:one__two") == []
+    assert [*map(joined_neighbours, names_in("git.log\nnext:one__two"))] == [[]] * 5
     assert joined_neighbours("base_64_text 天气_log") == []

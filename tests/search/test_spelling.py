@@ -51,3 +51,13 @@ def test_words_that_come_later_are_found_as_if_they_had_been_known_at_once(
 ) -> None:
     grown = build_spelling(words, spelling_of(words[:first]))
     assert grown.near(asked) == spelling_of(words).near(asked)
+
+
+def test_a_word_of_any_length_that_may_be_corrected_is_found_without_any_of_its_letters() -> None:
+    words = ["letterboxes"[:length] + "z" * max(0, length - 11) for length in range(4, 25)]
+    spelling = spelling_of(words)
+    for word in words:
+        shorter = {word[:cut] + word[cut + 1 :] for cut in range(len(word))}
+        assert [
+            cut for cut in shorter if len(cut) >= 4 and word not in (*spelling.near(cut), cut)
+        ] == []

@@ -1,9 +1,8 @@
 """Builds a corpus: a second of work for thousands of tools, so not for the thread of the event loop."""
 
-from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from itertools import chain, pairwise
+from itertools import chain
 from types import MappingProxyType
 
 import numpy as np
@@ -20,38 +19,20 @@ from session_runtime.search.corpus import (
     Corpus,
     Document,
     Holders,
+    Key,
     NameTables,
     Phrases,
     Positions,
     Postings,
     fold,
-    name_forms,
 )
-from session_runtime.search.deeds import deed_of
 from session_runtime.search.directory import tool_entry
-from session_runtime.search.fields import (
-    NAMING,
-    OF_NAMES,
-    Field,
-    FieldWeights,
-    group_of,
-    split_name,
-    texts,
-)
+from session_runtime.search.fields import NAMING, Field, FieldWeights
 from session_runtime.search.moving import Moves, moves_since
+from session_runtime.search.reading import read_documents
 from session_runtime.search.spelling import build_spelling
 from session_runtime.search.synonyms import groups
-from session_runtime.search.terms import (
-    STOP_WORDS,
-    Lexicon,
-    joined_neighbours,
-    normalise,
-    phrase_number,
-    runs,
-)
-
-MAX_COUNT = 5
-"""A word that a description repeats more often counts no more: repeating must not lift a tool."""
+from session_runtime.search.terms import STOP_WORDS, Lexicon, normalise
 
 OWN_FORMS_KEPT = 20_000
 
@@ -112,71 +93,17 @@ def _new_lexicon(synonyms: tuple[str, ...]) -> Lexicon:
 
 
 def _read(
-    specs: Sequence[ToolSpec], lexicon: Lexicon, known: Mapping[tuple[object, ...], Document]
+    specs: Sequence[ToolSpec], lexicon: Lexicon, known: Mapping[Key, Document]
 ) -> list[Document]:
-    documents: list[Document] = []
-    for spec in specs:
-        key = (spec.name, spec.digest, spec.aliases, spec.search_hints, spec.examples)
-        documents.append(known.get(key) or _document(key, spec, lexicon))
-    return documents
-
-
-def _document(key: tuple[object, ...], spec: ToolSpec, lexicon: Lexicon) -> Document:
-    entries: list[int] = []
-    words: set[int] = set()
-    lengths: list[int] = []
-    phrases: set[int] = set()
-    for field, text in enumerate(texts(spec)):
-        sequence = lexicon.learn(runs(text))
-        if field == Field.DESCRIPTION:
-            phrases = _phrases(sequence, lexicon)
-        written = Counter(sequence)
-        counts = _by_term(written, lexicon.terms)
-        parted = lexicon.learn(joined_neighbours(text)) if field in OF_NAMES else []
-        words |= written.keys() | set(parted)
-        place = field << FIELD_SHIFT
-        entries += [
-            number << TERM_SHIFT | place | (count if count < MAX_COUNT else MAX_COUNT)
-            for number, count in counts.items()
-        ]
-        entries += [
-            number << TERM_SHIFT | place | PARTED | 1
-            for number in {lexicon.terms[word] for word in parted} - counts.keys()
-        ]
-        lengths.append(_length(counts, lexicon.stop_numbers, field))
-    return Document(
-        key,
-        np.array(entries, dtype=np.int64),
-        np.array(sorted(words), dtype=np.int64) << TERM_SHIFT,
-        np.array(sorted(phrases), dtype=np.int64) << TERM_SHIFT,
-        tuple(lengths),
-        spec.aliases,
-        name_forms(spec),
-        group_of(spec.name),
-        deed_of((normalise(split_name(spec.name)[1]),)),
-    )
-
-
-def _phrases(sequence: Sequence[int], lexicon: Lexicon) -> set[int]:
-    """Each two words that stand side by side, stop words apart."""
-    terms, hashes = lexicon.terms, lexicon.hashes
-    telling = [found for word in sequence if (found := hashes[terms[word]])]
-    return {phrase_number(left, right) for left, right in pairwise(telling)}
-
-
-def _by_term(written: Counter[int], terms: Sequence[int]) -> Counter[int]:
-    counts: Counter[int] = Counter()
-    for word, count in written.items():
-        counts[terms[word]] += count
-    return counts
-
-
-def _length(counts: Counter[int], stop_numbers: Set[int], field: int) -> int:
-    """Words of a field; words that say nothing make no description long."""
-    length = counts.total()
-    if field in NAMING or stop_numbers.isdisjoint(counts):
-        return length
-    return length - sum(counts[number] for number in stop_numbers & counts.keys())
+    """The documents of all tools; of those that are known already nothing is read."""
+    keys: list[Key] = [
+        (spec.name, spec.digest, spec.aliases, spec.search_hints, spec.examples) for spec in specs
+    ]
+    new = [at for at, key in enumerate(keys) if key not in known]
+    read = read_documents([keys[at] for at in new], [specs[at] for at in new], lexicon)
+    documents = {key: known[key] for key in keys if key in known}
+    documents |= {document.key: document for document in read}
+    return [documents[key] for key in keys]
 
 
 def _post(documents: Sequence[Document], terms: int, moves: Moves | None) -> Postings:
@@ -205,19 +132,19 @@ def _any_by_pair(
 
 def _hold(documents: Sequence[Document], words: int, moves: Moves | None) -> Holders:
     if moves is None:
-        entries = _sorted([document.words for document in documents])
+        entries = _sorted([document.words for document in documents], TERM_SHIFT)
     else:
         old = moves.then.holders.entries
-        entries = moves.entries(old, documents, lambda document: document.words)
+        entries = moves.entries(old, documents, lambda document: _shifted(document.words))
     return Holders(_offsets(entries, words), _docs(entries))
 
 
 def _side_by_side(documents: Sequence[Document], moves: Moves | None) -> Phrases:
     if moves is None:
-        entries = _sorted([document.phrases for document in documents])
+        entries = _sorted([document.phrases for document in documents], TERM_SHIFT)
     else:
         old = moves.then.phrases.entries
-        entries = moves.entries(old, documents, lambda document: document.phrases)
+        entries = moves.entries(old, documents, lambda document: _shifted(document.phrases))
     return Phrases((entries >> TERM_SHIFT).astype(np.int32), _docs(entries))
 
 
@@ -234,13 +161,20 @@ def _groups(documents: Sequence[Document]) -> npt.NDArray[np.int64]:
     return np.array(groups, dtype=np.int64)
 
 
-def _sorted(by_document: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+def _shifted(numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+    return numbers.astype(np.int64) << TERM_SHIFT
+
+
+def _sorted(
+    by_document: Sequence[npt.NDArray[np.int64] | npt.NDArray[np.int32]], shift: int = 0
+) -> npt.NDArray[np.int64]:
     """Put the document's number into each entry; sort by term or word, then document, then field."""
     chunks: list[npt.NDArray[np.int64]] = []
     for start in range(0, len(by_document), _DOCS_PER_SORT):
         chunk = by_document[start : start + _DOCS_PER_SORT]
         numbers = np.repeat(np.arange(start, start + len(chunk)), list(map(len, chunk)))
-        chunks.append(np.sort(np.concatenate(chunk) | numbers << DOC_SHIFT))
+        found = np.concatenate(chunk).astype(np.int64) << shift
+        chunks.append(np.sort(found | numbers << DOC_SHIFT))
     entries = np.concatenate(chunks) if chunks else np.empty(0, dtype=np.int64)
     entries.sort(kind="stable")  # merges the sorted chunks
     return entries

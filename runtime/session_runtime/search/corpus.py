@@ -27,6 +27,7 @@ PARTED = 0x80
 """Stands in a count for a word that a name holds as two: ``keyvault`` in ``key_vault``."""
 
 Positions = tuple[int, ...]
+Key = tuple[object, ...]
 NONE: Positions = ()
 LONGEST_SPELLING = 8
 """How many times as long as its name the spelling of a tool may be: apart (``é``) or escaped (``&amp;``)."""
@@ -66,15 +67,15 @@ def name_forms(spec: ToolSpec) -> tuple[str, ...]:
 class Document:
     """What one tool contributes; reused by the next generation if ``key`` is the same.
 
-    ``entries`` hold ``term << 36 | field << 8 | count``, ``words`` hold ``word << 36`` for each word
-    as written, ``phrases`` hold ``phrase << 36`` for each two neighbouring words of the description,
-    ``lengths`` the number of words by field.
+    ``entries`` hold ``term << 36 | field << 8 | count``, ``words`` the number of each word as written,
+    ``phrases`` that of each two neighbouring words of the description, ``lengths`` the number of words
+    by field.
     """
 
-    key: tuple[object, ...]
+    key: Key
     entries: npt.NDArray[np.int64]
-    words: npt.NDArray[np.int64]
-    phrases: npt.NDArray[np.int64]
+    words: npt.NDArray[np.int32]
+    phrases: npt.NDArray[np.int32]
     lengths: tuple[int, ...]
     aliases: tuple[str, ...]
     forms: tuple[str, ...]
@@ -213,7 +214,7 @@ class Corpus:
     synonyms: tuple[str, ...]
     spelling: Spelling
     weights: FieldWeights
-    documents: Mapping[tuple[object, ...], Document]
+    documents: Mapping[Key, Document]
     pairs_by_tool: npt.NDArray[np.int64]
 
     @property

@@ -14,6 +14,7 @@ MAX_WEIGHT, MAX_RARITY, LEAST_SATURATION = 1e6, 10.0, 0.01
 _TABLES = frozenset({"properties", "$defs", "definitions"})
 _INNER = frozenset({"items", "additionalProperties"})
 _BRANCHES = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
+_HOLDING = _TABLES | _INNER | _BRANCHES
 _NAMESPACE = re.compile(r".*(?:[./:]|__)", re.DOTALL)
 
 
@@ -120,7 +121,7 @@ def texts(spec: ToolSpec) -> tuple[str, ...]:
         "\n".join(descriptions),
         "\n".join(values),
     )
-    return tuple(normalise(text[:MAX_FIELD_CHARS]) for text in fields)
+    return tuple([normalise(text[:MAX_FIELD_CHARS]) for text in fields])
 
 
 def _property_names(node: Mapping[str, object]) -> list[str]:
@@ -137,7 +138,8 @@ def _schema_nodes(root: object) -> Iterator[Mapping[str, object]]:
         node = waiting.pop()
         if isinstance(node, Mapping):
             yield node
-            waiting += reversed(_children(node))
+            if not _HOLDING.isdisjoint(node):
+                waiting += reversed(_children(node))
 
 
 def _children(node: Mapping[str, object]) -> list[object]:

@@ -132,20 +132,24 @@ class KeywordRanker:
     def _collect(
         self, keywords: Keywords, telling: Sequence[Word], sought: Sequence[Sought]
     ) -> Evidence:
-        words = {
-            word.text: Spoken(word.text, (), hits)
-            for word in keywords.words
-            if (hits := self._small(word.text)) is not None
-        }
-        words |= {
+        spoken = {
             word.text: Spoken(word.text, found.evidence(word.literal))
             for word, found in zip(telling, sought, strict=True)
         }
+        if len(telling) < len(keywords.words):
+            spoken = self._small_words(keywords.words) | spoken
         sentences = [
-            [words[word.text] for word in sentence if word.text in words]
+            [spoken[word.text] for word in sentence if word.text in spoken]
             for sentence in keywords.sentences
         ]
-        return collect(self._scorer, sentences, (word.text for word in keywords.words))
+        return collect(self._scorer, sentences, [word.text for word in keywords.words])
+
+    def _small_words(self, words: Sequence[Word]) -> dict[str, Spoken]:
+        return {
+            word.text: Spoken(word.text, (), hits)
+            for word in words
+            if (hits := self._small(word.text)) is not None
+        }
 
     def _seek(self, word: Word) -> Sought:
         return self._sought.get_or_make(word.text, self._find)
@@ -249,9 +253,10 @@ class KeywordRanker:
 
 def _bytes_of(text: str, sought: Sought) -> int:
     """About how much memory it takes to keep what a word finds."""
-    several = 0 if len(sought.terms) == 1 else sought.docs.nbytes + sought.named.nbytes
+    if len(sought.terms) == 1 and not sought.bridges:
+        return bytes_of(text, (sought.terms[0].hits,))
     terms = chain(sought.terms, sought.bridges)
-    return several + bytes_of(text, (term.hits for term in terms))
+    return sought.docs.nbytes + sought.named.nbytes + bytes_of(text, [term.hits for term in terms])
 
 
 def telling_words(words: Sequence[Word]) -> Sequence[Word]:

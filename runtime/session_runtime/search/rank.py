@@ -58,11 +58,34 @@ class Hits(NamedTuple):
         return 0 if self.impacts.base is not None else self.docs.nbytes + self.impacts.nbytes
 
 
+class StandIns(NamedTuple):
+    """What each of some terms brings to which tools, and more than it can bring to any."""
+
+    docs: list[Docs]
+    impacts: list[Scores]
+    bests: list[float]
+
+    def add(self, docs: Docs, impacts: Scores, best: float) -> None:
+        """Put in what one more term brings."""
+        self.docs.append(docs)
+        self.impacts.append(impacts)
+        self.bests.append(best)
+
+    def raising(self, raised: Scores, share: float) -> float:
+        """Raise figures to the best share of what a term brings; returns what no such share reaches."""
+        several = len(self.docs) > 1
+        docs = np.concatenate(self.docs) if several else self.docs[0]
+        values = (np.concatenate(self.impacts) if several else self.impacts[0]) * share
+        np.maximum.at(raised, docs, values)
+        return share * max(self.bests)
+
+
 class Scorer:
     """Term statistics over one set of visible tools; what was asked for last is kept."""
 
     def __init__(self, corpus: Corpus, visible: npt.NDArray[np.bool_]) -> None:
         self._corpus = corpus
+        self._numbers = corpus.lexicon.numbers
         self._visible = visible
         self.size = len(corpus.names)
         self.name_rank = corpus.tables.name_rank
@@ -113,13 +136,11 @@ class Scorer:
     def joined(self, left: str, right: str) -> Hits | None:
         """What two neighbouring words find as one: ``key vault`` is a ``keyvault`` too."""
         word = left + right
-        if word in STOP_WORDS:
-            return None
         term = self._corpus.lexicon.stem(word)
         if term in self._corpus.lexicon.compounds:
-            return self.hits(word)
-        number = self._corpus.lexicon.numbers.get(term)
-        if number is None or not self._impacts.held(number):
+            return None if word in STOP_WORDS else self.hits(word)
+        number = self._number(term)
+        if number is None or word in STOP_WORDS:
             return None
         return self._in_one(self._hits_of(term, number))
 
@@ -190,35 +211,41 @@ class Scorer:
             return hits
         return self._with_others(hits, self._held(others.synonyms), self._held(others.translations))
 
-    def _held(self, terms: Sequence[str]) -> list[Hits]:
-        """What those of some terms find that a visible tool holds, each alone."""
-        lexicon, best = self._corpus.lexicon, self._impacts.best
-        known = len(best)
-        found: list[Hits] = []
-        for term, number in zip(terms, map(lexicon.numbers.get, terms), strict=True):
-            if term in lexicon.compounds:
-                found += filter(_finds, (self._alone(term),))
-            elif number is not None and number < known and best[number] > 0:
-                found.append(self._hits_of(term, number))
-        return found
+    def _held(self, terms: Sequence[str]) -> StandIns | None:
+        """What those of some terms bring that a visible tool holds, each alone; None if there are none."""
+        numbers, compounds, impacts = self._numbers, self._corpus.lexicon.compounds, self._impacts
+        offsets, bests, known = impacts.offsets, impacts.best, len(impacts.best)
+        found = StandIns([], [], [])
+        for term in terms:
+            if term in compounds:
+                hits = self._alone(term)
+                if len(hits.docs):
+                    found.add(hits.docs, hits.impacts, hits.best)
+            elif (number := numbers.get(term, known)) < known and (best := bests[number]) > 0:
+                at = slice(offsets[number], offsets[number + 1])
+                found.add(impacts.docs[at], impacts.values[at], best)
+        return found if found.bests else None
 
     def _alone(self, term: str) -> Hits:
         """What a term finds without synonyms; a compound finds the tools that hold all of its terms, too."""
         hits = self._own(term)
         pieces = self._corpus.lexicon.compounds.get(term)
-        if pieces is None:
+        if pieces is None or None in (held := list(map(self._number, pieces))):
             return hits
-        found = [self._own(piece) for piece in pieces]
+        found = [self._hits_of(term, number) for number in held if number is not None]
         both = reduce(partial(_both, term), found)
         apart = both._replace(impacts=both.impacts / len(found), best=both.best / len(found))
         return _first_of(apart, hits)
 
+    def _number(self, term: str) -> int | None:
+        """The number of a term that a visible tool holds."""
+        number = self._numbers.get(term)
+        return number if number is not None and self._impacts.held(number) else None
+
     def _own(self, term: str) -> Hits:
         """Exactly this term."""
-        number = self._corpus.lexicon.numbers.get(term)
-        if number is None or not self._impacts.held(number):
-            return _nothing(term)
-        return self._hits_of(term, number)
+        number = self._number(term)
+        return _nothing(term) if number is None else self._hits_of(term, number)
 
     def _hits_of(self, term: str, number: int) -> Hits:
         impacts = self._impacts
@@ -260,33 +287,25 @@ class Scorer:
         return _nothing(term)
 
     def _with_others(
-        self, hits: Hits, synonyms: Sequence[Hits], translations: Sequence[Hits]
+        self, hits: Hits, synonyms: StandIns | None, translations: StandIns | None
     ) -> Hits:
         """A tool gets what serves it best, the word or a share of a synonym, and of a translation too.
 
         Many a tool has a Chinese description and an English name, so both may speak for it.
         """
-        if not synonyms and not translations:
+        if synonyms is None and translations is None:
             return hits
         weights = self._corpus.weights
         impacts, best = np.zeros(self.size), hits.best
         impacts[hits.docs] = hits.impacts
-        if synonyms:
-            best = max(best, self._raise(impacts, synonyms, weights.synonym_share))
-        if translations:
+        if synonyms is not None:
+            best = max(best, synonyms.raising(impacts, weights.synonym_share))
+        if translations is not None:
             more = np.zeros(self.size)
-            best += self._raise(more, translations, weights.translation_share)
+            best += translations.raising(more, weights.translation_share)
             impacts += more
         docs = (impacts > 0).nonzero()[0]  # twice as fast as for the figures themselves
         return Hits(hits.term, docs, impacts[docs], hits.named, best)
-
-    def _raise(self, raised: Scores, others: Sequence[Hits], share: float) -> float:
-        """Raise figures to the best share of what some terms bring; returns what no such share reaches."""
-        docs = np.concatenate([other.docs for other in others])
-        values = np.concatenate([other.impacts for other in others])
-        values *= share
-        np.maximum.at(raised, docs, values)
-        return share * max([other.best for other in others])
 
 
 def kept_bytes(tools: int) -> int:
@@ -307,7 +326,7 @@ def _bytes_of(word: str, hits: Hits) -> int:
 
 def bytes_of(word: str, found: Iterable[Hits]) -> int:
     """About how much memory it takes to keep what a word finds."""
-    return 4 * len(word) + sum(HITS_BYTES + hits.own_bytes for hits in found)
+    return 4 * len(word) + sum([HITS_BYTES + hits.own_bytes for hits in found])
 
 
 def _impact(hits: Hits, doc: int) -> float:
@@ -322,10 +341,6 @@ def _may_be_glued(left: str, right: str) -> bool:
     return left not in STOP_WORDS and (
         right in SMALL_WORDS or (right not in STOP_WORDS and len(right) >= SHORTEST_PIECE)
     )
-
-
-def _finds(hits: Hits) -> bool:
-    return len(hits.docs) > 0
 
 
 def _nothing(term: str) -> Hits:

@@ -147,16 +147,20 @@ def analyse(run: str) -> Analysed:
     return Analysed(cut, run.casefold() if len(cut) > 1 else None)
 
 
-def joined_neighbours(names: str) -> list[str]:
-    """Each two neighbouring words of names as one: ``keyvault`` and ``vaultlist`` of ``key_vault_list``.
+def names_in(text: str) -> list[str]:
+    """The names of a text that holds one a line, and their segments: words of two are never joined."""
+    return _NAME_BORDER.split(text)
 
-    Namespaces, other names in another line, digits, and text without blanks keep words apart.
+
+def joined_neighbours(name: str) -> list[str]:
+    """Each two neighbouring words of a name as one: ``keyvault`` and ``vaultlist`` of ``key_vault_list``.
+
+    Digits, and text without blanks, keep words apart.
     """
-    joined: list[str] = []
-    for name in _NAME_BORDER.split(names):
-        words = [part if _joins(part) else "" for run in runs(name) for part in parts(run)]
-        joined += [left + right for left, right in pairwise(words) if left and right]
-    return joined
+    if name.isalpha() and name.islower():
+        return []
+    words = [part if _joins(part) else "" for run in runs(name) for part in parts(run)]
+    return [left + right for left, right in pairwise(words) if left and right]
 
 
 def _joins(part: str) -> bool:
@@ -173,7 +177,10 @@ def pieces_of(word: str) -> Iterator[str]:
 
 
 def phrase_number(left: int, right: int) -> int:
-    """The number of a phrase of two terms with these hashes: the same in every process."""
+    """The number of a phrase of two terms with these hashes: the same in every process.
+
+    ``reading`` works out many at once.
+    """
     return left * 31 + right & PHRASE_NUMBERS
 
 
@@ -182,6 +189,11 @@ class Others(NamedTuple):
 
     synonyms: tuple[str, ...]
     translations: tuple[str, ...]
+
+    def with_more(self, others: "Others") -> "Others":
+        """These and some others, each once."""
+        pairs = zip(self, others, strict=True)
+        return Others(*(tuple(dict.fromkeys((*these, *those))) for these, those in pairs))
 
 
 class Lexicon:
@@ -224,15 +236,14 @@ class Lexicon:
 
     def learn_synonyms(self, group: str) -> None:
         """Make every word of a blank-separated group, normalised, a synonym of the others."""
-        scripts = {term: is_cjk(term) for term in map(self._term_of, group.split())}
-        for term, script in scripts.items():
-            before = self.others.get(term, Others((), ()))
-            alike = [other for other in scripts if scripts[other] == script and other != term]
-            apart = [other for other in scripts if scripts[other] != script]
-            self.others[term] = Others(
-                tuple(dict.fromkeys((*before.synonyms, *alike))),
-                tuple(dict.fromkeys((*before.translations, *apart))),
-            )
+        terms = list(dict.fromkeys(map(self._term_of, group.split())))
+        cjk = [term for term in terms if is_cjk(term)]
+        other = [term for term in terms if not is_cjk(term)]
+        for script, translations in ((cjk, tuple(other)), (other, tuple(cjk))):
+            for term in script:
+                others = Others(tuple([word for word in script if word != term]), translations)
+                before = self.others.get(term)
+                self.others[term] = others if before is None else before.with_more(others)
 
     def _term_of(self, word: str) -> str:
         """The term of a synonym; one that texts hold as several terms is remembered with these."""
@@ -254,21 +265,24 @@ class Lexicon:
             return known
         if not (_STEMMED[0] <= len(word) <= _STEMMED[1] and word.isascii() and word.isalpha()):
             return word
-        return str(self._stemmer.stemWord(word))
+        term: str = self._stemmer.stemWord(word)
+        return word if term == word else term
 
     def _learn_run(self, run: str) -> tuple[int, ...]:
         """The word numbers of one run that was not read before."""
+        words = (run,) if run.islower() and is_plain(run) else analyse(run).words
         with self._learning:
-            return tuple(map(self._learn_word, analyse(run).words))
+            return tuple(map(self._learn_word, words))
 
     def _learn_word(self, word: str) -> int:
         number = self.words.setdefault(word, len(self.words))
         if number == len(self.terms):
-            term = self.stem(word)
-            if not is_cjk(word):
+            cjk = not word.isascii() and is_cjk(word)
+            term = word if cjk else self.stem(word)
+            if not cjk:
                 self._stems[word] = term
             if term not in self.numbers:  # its hash comes first: others read what numbers tell of
-                self.hashes.append(0 if is_cjk(term) else zlib.crc32(term.encode()))
+                self.hashes.append(0 if cjk else zlib.crc32(term.encode()))
             self.terms.append(self.numbers.setdefault(term, len(self.numbers)))
         return number
 
