@@ -143,6 +143,7 @@ OTHER_DEFAULTS = {
     "trace.max_bytes": 64 * 1024 * 1024,
     "trace.keep": 5,
     "trace.content": False,
+    "metrics.enabled": True,
     "audit.enabled": True,
     "audit.path": None,
     "audit.max_bytes": 64 * 1024 * 1024,

@@ -5,7 +5,6 @@ from contextlib import asynccontextmanager
 
 from session_runtime import __version__
 from session_runtime.app.recent import RecentAsks
-from session_runtime.config.runtime import TraceSettings
 from session_runtime.config.settings import Settings
 from session_runtime.threads import in_thread
 from session_runtime.trace.export import SpanExport, Target
@@ -25,9 +24,10 @@ class AskRecords:
         spans: SpanExport,
         current: Callable[[], Settings],
         recent: RecentAsks,
+        measures: AskMeasures | None,
     ) -> None:
         self._recent = recent
-        self._measures = AskMeasures()
+        self._measures = measures
         self._sink = sink
         self._spans = spans
         self._current = current
@@ -39,7 +39,8 @@ class AskRecords:
 
     def keep(self, record: AskRecord) -> None:
         """Count and trace an ask that ended."""
-        self._measures.add(record)
+        if self._measures is not None:
+            self._measures.add(record)
         self._recent.add(record)
         if self._sink is not None:
             self._sink.write(record)
@@ -47,8 +48,9 @@ class AskRecords:
             self._spans.write(record, target_of(self._current()))
 
     def metrics(self) -> Iterator[Family]:
-        """All asks that ended, and what was lost of them."""
-        yield from self._measures.families()
+        """All asks that ended, unless they are not counted, and what was lost of them."""
+        if self._measures is not None:
+            yield from self._measures.families()
         yield Family(
             "trace_dropped_total",
             "counter",
@@ -76,16 +78,19 @@ def target_of(settings: Settings) -> Target:
 
 @asynccontextmanager
 async def open_records(
-    trace: TraceSettings, current: Callable[[], Settings], recent: RecentAsks
+    started: Settings, current: Callable[[], Settings], recent: RecentAsks
 ) -> AsyncIterator[AskRecords]:
     """Open the trace, and close it with all that was written; ``current`` settings say where spans go.
 
+    Whether asks are traced and counted is decided by the settings that the process ``started`` with.
+
     ``recent`` is told of each ask too.
     """
-    spans = SpanExport()
+    trace, spans = started.trace, SpanExport()
     sink = TraceSink(trace.path, trace.max_bytes, trace.keep) if trace.enabled else None
     try:
-        yield AskRecords(sink, spans, current, recent)
+        measures = AskMeasures() if started.metrics.enabled else None
+        yield AskRecords(sink, spans, current, recent, measures)
     finally:
         await in_thread("send the last spans", spans.close)
         if sink is not None:

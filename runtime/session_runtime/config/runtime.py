@@ -1,4 +1,4 @@
-"""The sections about the daemon itself: [runtime], [log], [ask] and [trace].
+"""The sections about the daemon itself: [runtime], [log], [ask], [trace] and [metrics].
 
 What tools may do is configured in ``tools``, which models answer in ``models``, who may call in ``http``.
 """
@@ -172,4 +172,14 @@ class TraceSettings(Section):
     content: bool = key(
         False,
         "Whether the arguments of tool calls are recorded too, with secrets blacked out.",
+    )
+
+
+class MetricsSettings(Section):
+    """The numbers that a monitoring system reads from GET /metrics."""
+
+    enabled: bool = key(
+        True,
+        "Whether they are there; if not, nothing is at /metrics, and asks that ended are not counted.",
+        acts="restart",
     )
