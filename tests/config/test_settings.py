@@ -62,7 +62,7 @@ OTHER_DEFAULTS = {
     "ask.max_steps": 32,
     "ask.max_tool_calls": 64,
     "ask.max_total_tokens": 0,
-    "ask.history_budget_tokens": 0,
+    "ask.history_tokens": None,
     "ask.max_result_chars": 20000,
     "mcp.wait_s": 10.0,
     "handlers.paths": (),

@@ -100,7 +100,6 @@ class AgentRuns:
                 stated.max_steps,
                 stated.max_tool_calls,
                 scope.limits.max_total_tokens,
-                history_tokens=scope.limits.history_tokens,
             ),
             results=results,
             services=replace(scope.services, results=results),

@@ -134,11 +134,11 @@ class AskSettings(Section):
     max_total_tokens: Whole = key(
         0, "The most tokens of an ask, in and out; 0 means no limit.", network=True
     )
-    history_budget_tokens: Whole = key(
-        0,
-        "The most tokens of conversation that a request may hold, estimated as characters over four. Beyond"
-        " it old tool results become short, then the oldest turns of the history are left out. 0 means three"
-        " quarters of the profile's context_window, or any number if that is unset.",
+    history_tokens: Count | None = key(
+        None,
+        "The most tokens of the history that comes with a request, estimated as characters over four. Of"
+        " more, old tool results become short, then the oldest turns are left out. Unset: as many as the"
+        " profile's context_window has room for, or any number if that is unset too.",
         network=True,
     )
     max_result_chars: Count = key(
