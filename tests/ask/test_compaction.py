@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from session_runtime import AskRequest
-from session_runtime.ask.compaction import SHORT_CHARS, characters, compacted
+from session_runtime.ask.compaction import SHORT_CHARS, characters, compacted, within
 from session_runtime.ask.history import repair_history
 from session_runtime.ask.kept import KeptResults
 from session_runtime.testing.replies import reply_calls, reply_text
@@ -21,6 +21,7 @@ from tests.support import ask, chat_profile, opened, write_handler
 
 LONG = "x" * 4_000
 SYSTEM = Message("system", "Be kind.")
+LEFT_OUT = "(Earlier messages of this conversation are left out here.)"
 
 
 def turn(number: int, text: Content = LONG) -> list[Message]:
@@ -180,13 +181,12 @@ async def test_an_ask_whose_results_fill_the_context_goes_on_with_short_ones(
     code = "def execute(args, context):\n    return str(args['n']) * 4000\n"
     write_handler(tmp_path / "tools", "look", code=code)
     replies = [reply_calls(("look", {"n": at})) for at in range(4)]
-    text = (
-        f"[handlers]\npaths = ['{tmp_path / 'tools'}']\n[skills]\nprefetch_tools = []\n"
-        "[ask]\nhistory_budget_tokens = 2500\n"
-    )
+    text = f"[handlers]\npaths = ['{tmp_path / 'tools'}']\n[skills]\nprefetch_tools = []\n"
     async with (
         Upstream([*replies, reply_text("Done.")]) as upstream,
-        opened(tmp_path, text + chat_profile(upstream.base_url, wire=wire)) as runtime,
+        opened(
+            tmp_path, text + chat_profile(upstream.base_url, wire=wire, context_window=3_334)
+        ) as runtime,
     ):
         asked = await ask(runtime, "look")
     assert asked.result.text == "Done."
@@ -195,6 +195,84 @@ async def test_an_ask_whose_results_fill_the_context_goes_on_with_short_ones(
     assert ("3" * 4_000 in last, "0" * 4_000 in last) == (True, False)
     whole = [len(str(each.content)) for each in asked.result.new_messages if each.role == "tool"]
     assert whole == [4_000] * 4
+
+
+def shown(request: Any) -> list[tuple[str, str]]:
+    return [(each["role"], str(each.get("content"))) for each in request["messages"]]
+
+
+async def asked_after(
+    folder: Path, history: list[Message], **settings: int
+) -> tuple[list[tuple[str, str]], list[str]]:
+    """What the model is sent in the first turn of an ask with this history: messages, names of tools."""
+    folder = folder / str(len(settings))
+    write_handler(folder / "tools", "look")
+    lines = "".join(f"{name} = {value}\n" for name, value in settings.items())
+    text = (
+        f"[handlers]\npaths = ['{folder / 'tools'}']\n"
+        "[skills]\ntool_search_enabled = true\nprefetch_tools = []\n"
+        f"[ask]\nsystem_prompt = 'Be kind.'\n{lines}"
+    )
+    async with (
+        Upstream([reply_text("Now.")]) as upstream,
+        opened(folder, text + chat_profile(upstream.base_url)) as runtime,
+    ):
+        await ask(runtime, AskRequest("now?" * 500, history=tuple(history), instructions=LONG))
+    first = upstream.requests[0]
+    return shown(first), [each["function"]["name"] for each in first["tools"]]
+
+
+@pytest.mark.requirement("INT-1a")
+async def test_of_a_long_history_old_results_are_sent_short_and_question_and_instructions_whole(
+    tmp_path: Path,
+) -> None:
+    history = [*turn(1), *turn(2)]
+    whole, few = await asked_after(tmp_path, history)
+    sent, tools = await asked_after(tmp_path, history, history_tokens=1_300)
+    assert [role for role, _ in sent] == [role for role, _ in whole]
+    changed = [at for at, said in enumerate(whole) if sent[at] != said]
+    assert [whole[at] for at in changed] == [("tool", LONG)]
+    assert len(sent[changed[0]][1]) <= SHORT_CHARS
+    assert "result_1" in sent[changed[0]][1]
+    assert tools == [*few, "results__read"]
+
+
+@pytest.mark.requirement("INT-1a")
+async def test_then_its_oldest_turns_are_left_out_with_their_calls_and_a_note(
+    tmp_path: Path,
+) -> None:
+    sent, _ = await asked_after(
+        tmp_path, [*turn(1), *turn(2, "two"), *turn(3, "three")], history_tokens=6
+    )
+    assert LONG in sent[0][1]
+    assert sent[2:] == [
+        ("system", LEFT_OUT),
+        ("user", "q3"),
+        ("assistant", "None"),
+        ("tool", "three"),
+        ("assistant", "a3"),
+        ("user", "now?" * 500),
+    ]
+
+
+def test_the_results_of_the_newest_turn_of_a_history_become_short_too() -> None:
+    history = turn(1)
+    shorter = asyncio.run(within(history, 1_000, KeptResults(), readable=False))
+    assert [each.role for each in shorter] == [each.role for each in history]
+    assert lengths(shorter)[0] <= SHORT_CHARS
+
+
+@given(TURNS, st.integers(1, 20_000))
+def test_a_history_keeps_within_its_bound_and_no_call_loses_its_result(
+    turns: list[Any], most: int
+) -> None:
+    history, _ = repair_history([each for some in turns for each in some])
+    shorter = asyncio.run(within(history, most, KeptResults(), readable=True))
+    assert repair_history(shorter)[0] == shorter
+    said = [each for each in shorter if not str(each.content).startswith(LEFT_OUT)]
+    system = [[each for each in some if each.role == "system"] for some in (history, said)]
+    assert system[0] == system[1]
+    assert sum(map(characters, said)) <= most or said == system[1]
 
 
 @pytest.mark.requirement("TS-6")

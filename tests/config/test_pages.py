@@ -33,6 +33,7 @@ LIMITS = {
 }
 UNSET = {
     "ask.default_model",
+    "ask.history_tokens",
     "ask.prompt_file",
     "audit.path",
     "runtime.max_concurrent_asks_per_principal",

@@ -54,7 +54,7 @@ MANY = {
         LIMIT, "max_result_chars = 600"
     ),
     "prefetched tools stay": adds(SEARCH, "prefetch_tools_hide = false"),
-    "a history budget": adds(ASK, "history_budget_tokens = 300"),
+    "a history budget": adds(ASK, "history_tokens = 300"),
     "a short directory": adds(SEARCH, "tool_search_directory_max_tokens = 40"),
     "no directory": adds(SEARCH, "tool_search_directory_max_tokens = 0"),
     "no destructive tools": ends_with("[access]", 'destructive = "deny"'),

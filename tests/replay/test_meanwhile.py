@@ -88,7 +88,7 @@ def test_results_that_a_short_conversation_has_no_room_for_can_be_read_as_they_c
         calls(("brake.pull", {"names": "weather.*"})),
         says("done"),
     ]
-    text = f"[ask]\nhistory_budget_tokens = 700\n{SEARCH}"
+    text = f"[ask]\nhistory_tokens = 700\n{SEARCH}"
     why = "how long a conversation may be: results.read is loaded as it was"
     assert asked(tmp_path, text, replies) == [_same(tmp_path, why)]
     [line] = map(json.loads, (tmp_path / "trace.jsonl").read_text().splitlines())

@@ -20,10 +20,12 @@ INTERFACES: tuple[Requirement, ...] = (
         "A model profile has `headers` and `extra_body` for what its service wants beside the "
         "conversation, `max_tools` and `max_concurrency` for what it bears, and `fallback`.",
     ),
-    deferred(
+    met(
         "INT-1c",
-        "The sections `mcp.servers`, `mqtt`, `metrics`, `audit` and `http.keys` exist, with the "
-        "keys for sub-agents and other wires that belong to later rules.",
+        "The sections `mcp.servers`, `mqtt`, `metrics`, `audit` and `http.keys` have the keys that others "
+        "rely on. A broker is named by one address, which says whether the connection is encrypted and "
+        "never holds a password. The wire to services with Anthropic's protocol is called `anthropic`. "
+        "Without `metrics` nothing is at `/metrics`.",
     ),
     met(
         "INT-2a",

@@ -8,7 +8,7 @@ from session_runtime.transports.http.openapi import OPENAPI
 from session_runtime.transports.http.server import build_app
 from session_runtime.types import AskResult, ErrorInfo, Identity
 from session_runtime.wire import result_to_json
-from tests.transports.stub import LIMITS, StubDoor, calling
+from tests.transports.stub import LIMITS, StubDoor, StubLive, calling
 
 
 @pytest.mark.requirement("NET-1a")
@@ -25,6 +25,19 @@ async def test_the_pages_answer() -> None:
         "/readyz": {"status": "ready"},
         "/openapi.json": OPENAPI,
     }
+
+
+@pytest.mark.requirement("INT-1c")
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_without_metrics_nothing_is_at_their_path(method: str) -> None:
+    door = StubDoor()
+    door.live = StubLive(metrics={"enabled": False})
+    async with calling(door) as client:
+        there, nowhere = [await client.request(method, path) for path in ("/metrics", "/nowhere")]
+    async with calling() as client:
+        assert (await client.get("/metrics")).text == "up 1\n"
+    assert there.status_code == nowhere.status_code == 404
+    assert there.text == nowhere.text.replace("/nowhere", "/metrics")
 
 
 async def test_readiness_is_503_with_the_reason() -> None:

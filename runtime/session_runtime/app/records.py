@@ -6,7 +6,6 @@ from typing import Any
 
 from session_runtime import __version__
 from session_runtime.app.recent import RecentAsks
-from session_runtime.config.runtime import TraceSettings
 from session_runtime.config.settings import Settings
 from session_runtime.threads import in_thread
 from session_runtime.trace.export import SpanExport, Target
@@ -81,13 +80,14 @@ def target_of(settings: Settings) -> Target:
 
 @asynccontextmanager
 async def open_records(
-    trace: TraceSettings, current: Callable[[], Settings], recent: RecentAsks
+    started: Settings, current: Callable[[], Settings], recent: RecentAsks
 ) -> AsyncIterator[AskRecords]:
     """Open the trace, and close it with all that was written; ``current`` settings say where spans go.
 
+    Whether asks are traced is decided by the settings that the process ``started`` with.
     ``recent`` is told of each ask too.
     """
-    spans = SpanExport()
+    trace, spans = started.trace, SpanExport()
     sink = TraceSink(trace.path, trace.max_bytes, trace.keep) if trace.enabled else None
     try:
         yield AskRecords(sink, spans, current, recent)

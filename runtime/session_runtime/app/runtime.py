@@ -331,8 +331,8 @@ async def open_runtime(
     editor = ConfigEditor(read, live, History(state_dir / HISTORY))
     try:
         recent = RecentAsks()
-        trace = snapshot.settings.trace
-        async with open_records(trace, lambda: current().settings, recent) as records:
+        started = snapshot.settings
+        async with open_records(started, lambda: current().settings, recent) as records:
             service = AskService(builder.generations, records.keep, resources)
             kept = KeptAsks(service.ask)
             callbacks = Callbacks(lambda: current().settings.callbacks, _open_post)

@@ -110,7 +110,6 @@ class AgentRuns:
             consent=_Nobody(agent.spec.name),
             limits=LoopLimits(
                 max_total_tokens=scope.limits.max_total_tokens,
-                history_tokens=scope.limits.history_tokens,
             ),
             results=results,
             services=replace(scope.services, results=results),

@@ -27,6 +27,9 @@ AT_ONCE_CHARS: Final = 16_384
 _TARGET: Final = 0.6
 """How much of the room is used afterwards: a provider that remembers the beginning must read it anew."""
 
+_SHARE: Final = 75
+"""How much of what a model can read the conversation may take, in percent; tools and answer need room."""
+
 _NOTE: Final = Message("system", "(Earlier messages of this conversation are left out here.)")
 _DATA: Final = ("{", "[")
 
@@ -45,6 +48,27 @@ def characters(message: Message) -> int:
             )
 
 
+def room_chars(context_window: int | None) -> int:
+    """The most characters of conversation in a request; 0: any number, the window is not known."""
+    return (context_window or 0) * _SHARE // 100 * CHARS_PER_TOKEN
+
+
+async def within(
+    history: Sequence[Message], most_chars: int, results: KeptResults, *, readable: bool
+) -> tuple[Message, ...]:
+    """A history of at most ``most_chars``, but for its system messages and the note on what is left out.
+
+    For the start of an ask; ``results`` and ``readable`` as for ``compacted``.
+    """
+    if sum(map(characters, history)) <= most_chars:
+        return tuple(history)
+    before = len(history)
+    shortened = await _with_short_results(history, before, most_chars, results, readable=readable)
+    if sum(map(characters, shortened)) <= most_chars:
+        return tuple(shortened)
+    return tuple(_without_oldest(shortened, len(shortened), most_chars))
+
+
 async def compacted(
     messages: Sequence[Message],
     question_at: int,
@@ -59,17 +83,25 @@ async def compacted(
     ``readable`` says whether the model could read them there.
     """
     target = int(most_chars * _TARGET)
-    texts = _to_shorten(messages, target, results, readable=readable)
-    work = partial(_shortened, messages, texts)
-    large = sum(len(text) for text, _ in texts.values()) > AT_ONCE_CHARS
-    shortened = await aside("shortening results", work) if large else work()
+    before = _newest_turn(messages)
+    shortened = await _with_short_results(messages, before, target, results, readable=readable)
     if sum(map(characters, shortened)) <= most_chars:
         return tuple(shortened)
     return tuple(_without_oldest(shortened, question_at, target))
 
 
+async def _with_short_results(
+    messages: Sequence[Message], before: int, target: int, results: KeptResults, *, readable: bool
+) -> list[Message]:
+    """The same with results ``before`` a place short, as many as it takes to come down to ``target``."""
+    texts = _to_shorten(messages, before, target, results, readable=readable)
+    work = partial(_shortened, messages, texts)
+    large = sum(len(text) for text, _ in texts.values()) > AT_ONCE_CHARS
+    return await aside("shortening results", work) if large else work()
+
+
 def _to_shorten(
-    messages: Sequence[Message], target: int, results: KeptResults, *, readable: bool
+    messages: Sequence[Message], before: int, target: int, results: KeptResults, *, readable: bool
 ) -> dict[int, tuple[str, str | None]]:
     """Which results become short, by their places, each with its text and its reference, if it has one.
 
@@ -78,7 +110,7 @@ def _to_shorten(
     chosen: dict[int, tuple[str, str | None]] = {}
     total = sum(map(characters, messages))
     tools = {call.id: call.name for message in messages for call in message.tool_calls}
-    for at in range(_newest_turn(messages)):
+    for at in range(before):
         if total <= target:
             break
         message, takes = messages[at], characters(messages[at])

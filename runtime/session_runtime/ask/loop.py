@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from session_runtime.ask.calling import Candidate, DeadlineReached, ModelCall
-from session_runtime.ask.compaction import CHARS_PER_TOKEN, characters, compacted
+from session_runtime.ask.compaction import CHARS_PER_TOKEN, characters, compacted, room_chars
 from session_runtime.ask.confirmed import carry_out
 from session_runtime.ask.exposure import Exposure, Turn
 from session_runtime.ask.scope import AskScope
@@ -146,8 +146,8 @@ class Loop:
         return reply
 
     async def _fit(self) -> None:
-        """Make the conversation fit the budget that it has; a service that chained turns gets it whole."""
-        most = self._limits.history_chars(self._exposure.profile.settings.context_window)
+        """Make the conversation fit the room that it has; a service that chained turns gets it whole."""
+        most = room_chars(self._exposure.profile.settings.context_window)
         sent, results = self._transcript.sent, self._scope.results
         if not most or sum(map(characters, sent)) <= most:
             return

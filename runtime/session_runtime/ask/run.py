@@ -6,6 +6,7 @@ from contextlib import closing
 from typing import Any
 
 from session_runtime.ask.agents import with_agents
+from session_runtime.ask.compaction import CHARS_PER_TOKEN, within
 from session_runtime.ask.emitter import Emitter
 from session_runtime.ask.exposure import Exposure, may_read_results, open_exposure
 from session_runtime.ask.guards import Budget, CallGuard
@@ -146,8 +147,8 @@ class AskRun:
         exposure = open_exposure(self.generation, profile, mask, self.prefetched.names, down)
         self.exposure = exposure
         self._load_again()
+        self._transcript = await self._open_transcript(scope, exposure)
         load_reading(scope, exposure)
-        self._transcript = self._open_transcript(exposure)
         self._loop = Loop(scope, exposure, self._transcript)
         return await self._loop.carry_out(self._answered) or await self._loop.run()
 
@@ -255,7 +256,7 @@ class AskRun:
         if loaded := load_again(session, called_in(self.request.history, turns)):
             self._emitter.send(ToolsLoaded(names=loaded))
 
-    def _open_transcript(self, exposure: Exposure) -> Transcript:
+    async def _open_transcript(self, scope: AskScope, exposure: Exposure) -> Transcript:
         directory = exposure.session.directory if exposure.session is not None else None
         opening = opening_messages(
             self.generation.snapshot.system_prompt,
@@ -264,6 +265,12 @@ class AskRun:
             prefetch_message(self.prefetched.results),
         )
         history, question = repair_history(self.request.history, question_messages(self.request))
+        most = self.generation.settings.ask.history_tokens
+        if most is not None:
+            readable = exposure.reads_results
+            history = await within(
+                history, most * CHARS_PER_TOKEN, scope.results, readable=readable
+            )
         return Transcript((*opening, *history), question)
 
 
@@ -272,7 +279,6 @@ def _limits(settings: AskSettings) -> LoopLimits:
         max_total_tokens=settings.max_total_tokens,
         require_end=settings.require_end,
         missing_tool_call_retries=settings.missing_tool_call_retries,
-        history_tokens=settings.history_budget_tokens,
     )
 
 

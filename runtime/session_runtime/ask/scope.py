@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
-from session_runtime.ask.compaction import CHARS_PER_TOKEN
 from session_runtime.ask.emitter import Events
 from session_runtime.ask.guards import Budget, CallGuard
 from session_runtime.ask.kept import KeptResults
@@ -28,9 +27,6 @@ from session_runtime.types import (
     nothing,
 )
 
-_SHARE: Final = 75
-"""How much of what a model can read the conversation may take, in percent; tools and answer need room."""
-
 
 class Consents(Protocol):
     """What is known of people's consent to the calls of one loop."""
@@ -44,21 +40,11 @@ class Consents(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopLimits:
-    """How long a loop may go on beside what is counted (ASK-7, ASK-8); 0 ``max_total_tokens``: any number.
-
-    ``history_tokens`` is how much conversation it may send; 0: as much as the model can read.
-    """
+    """How long a loop may go on beside what is counted (ASK-7, ASK-8); 0 ``max_total_tokens``: any number."""
 
     max_total_tokens: int = 0
     require_end: bool = False
     missing_tool_call_retries: int = 0
-    history_tokens: int = 0
-
-    def history_chars(self, context_window: int | None) -> int:
-        """The most characters of conversation in a request; 0: any number, nothing is known."""
-        room = (context_window or 0) * _SHARE // 100
-        tokens = min(self.history_tokens or room, room or self.history_tokens)
-        return tokens * CHARS_PER_TOKEN
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""The sections about the daemon itself: [runtime], [log], [ask] and [trace].
+"""The sections about the daemon itself: [runtime], [log], [ask], [trace] and [metrics].
 
 What tools may do is configured in ``tools``, which models answer in ``models``, who may call in ``http``.
 """
@@ -137,11 +137,11 @@ class AskSettings(Section):
     max_total_tokens: Whole = key(
         0, "The most tokens of an ask, in and out; 0 means no limit.", network=True
     )
-    history_budget_tokens: Whole = key(
-        0,
-        "The most tokens of conversation that a request may hold, estimated as characters over four. Beyond"
-        " it old tool results become short, then the oldest turns of the history are left out. 0 means three"
-        " quarters of the profile's context_window, or any number if that is unset.",
+    history_tokens: Count | None = key(
+        None,
+        "The most tokens of the history that comes with a request, estimated as characters over four. Of"
+        " more, old tool results become short, then the oldest turns are left out. Unset: as many as the"
+        " profile's context_window has room for, or any number if that is unset too.",
         network=True,
     )
     max_result_chars: Count = key(
@@ -175,4 +175,14 @@ class TraceSettings(Section):
     content: bool = key(
         False,
         "Whether the arguments of tool calls are recorded too, with secrets blacked out.",
+    )
+
+
+class MetricsSettings(Section):
+    """The numbers that a monitoring system reads from GET /metrics."""
+
+    enabled: bool = key(
+        True,
+        "Whether they are there; if not, nothing is at /metrics, and asks that ended are not counted.",
+        acts="restart",
     )

@@ -25,6 +25,7 @@ from session_runtime.config.otel import OtelSettings
 from session_runtime.config.runtime import (
     AskSettings,
     LogSettings,
+    MetricsSettings,
     RuntimeSettings,
     TraceSettings,
 )
@@ -84,6 +85,7 @@ class Settings(BaseSettings):
     fleet: FleetSettings = Field(default_factory=FleetSettings)
     otel: OtelSettings = Field(default_factory=OtelSettings)
     trace: TraceSettings = Field(default_factory=TraceSettings)
+    metrics: MetricsSettings = Field(default_factory=MetricsSettings)
     audit: AuditSettings = Field(default_factory=AuditSettings)
 
     @classmethod

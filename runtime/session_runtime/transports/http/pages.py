@@ -6,6 +6,7 @@ from typing import Final
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Route
 
 from session_runtime.errors import RequestError
 from session_runtime.trace.metrics import CONTENT_TYPE
@@ -91,6 +92,13 @@ class Pages:
         """``GET /openapi.json``, for admins."""
         require_admin(self._gate.admit(request.scope))
         return json_answer(OPENAPI)
+
+
+def metrics_routes(door: HttpDoor, pages: Pages) -> tuple[Route, ...]:
+    """The route to the numbers; none if the daemon was started without them."""
+    if not door.live.snapshot.settings.metrics.enabled:
+        return ()
+    return (Route("/metrics", pages.metrics, methods=["GET"]),)
 
 
 def identity_from_query(query: QueryParams) -> Identity | None:

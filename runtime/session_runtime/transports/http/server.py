@@ -35,7 +35,7 @@ from session_runtime.transports.http.invoke import invoke_routes
 from session_runtime.transports.http.live import live_routes
 from session_runtime.transports.http.mcp import mcp_routes
 from session_runtime.transports.http.openai_paths import on_lost
-from session_runtime.transports.http.pages import Pages
+from session_runtime.transports.http.pages import Pages, metrics_routes
 from session_runtime.transports.http.protocol import BoundedHttp, ConnectionBounds
 from session_runtime.transports.http.servers import server_routes
 
@@ -75,7 +75,7 @@ def build_app(
             *console_routes(door, gate),
             Route("/healthz", pages.health, methods=["GET"]),
             Route("/readyz", pages.ready, methods=["GET"]),
-            Route("/metrics", pages.metrics, methods=["GET"]),
+            *metrics_routes(door, pages),
             Route("/openapi.json", pages.openapi, methods=["GET"]),
             *mcp_routes(mcp, door, gate, limits),
         ],
