@@ -4,11 +4,13 @@ import html
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from session_runtime.search.fields import split_name
 
 CHARS_PER_TOKEN = 4
 MAX_NAME_CHARS = 128
+SUMMARIES_KEPT = 2_048
 _OPEN, _CLOSE = "<available_deferred_tools>", "</available_deferred_tools>"
 
 
@@ -54,23 +56,24 @@ def _size(entries: Sequence[Entry]) -> int:
 
 def _collapsed(entries: Sequence[Entry], room: int) -> list[Entry]:
     """The entries with as many groups collapsed as the room demands; each stands where it began."""
-    members: dict[str, list[Entry]] = defaultdict(list)
+    sizes: dict[str, list[int]] = defaultdict(list)
     for entry in entries:
-        members[entry.group].append(entry)
-    members.pop("", None)
+        sizes[entry.group].append(entry.size)
+    sizes.pop("", None)
     excess = _size(entries) - room
     summaries: dict[str, Entry] = {}
-    for group in sorted(members, key=lambda group: (-len(members[group]), group)):
+    for group in sorted(sizes, key=lambda group: (-len(sizes[group]), group)):
         if excess <= 0:
             break
-        summary = _summary(group, len(members[group]))
-        saved = _size(members[group]) - summary.size
+        summary = _summary(group, len(sizes[group]))
+        saved = sum(sizes[group]) - summary.size
         if saved > 0:
             summaries[group] = summary
             excess -= saved
     return list(dict.fromkeys([summaries.get(entry.group, entry) for entry in entries]))
 
 
+@lru_cache(maxsize=SUMMARIES_KEPT)
 def _summary(group: str, tools: int) -> Entry:
     """A group as the beginning that its names share."""
     shown = group[:MAX_NAME_CHARS]

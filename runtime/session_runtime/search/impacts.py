@@ -51,22 +51,25 @@ def compute_impacts(
         terms = len(postings.offsets) - 1
         none, zeros = np.empty(0, np.int64), [0] * (terms + 1)
         return Impacts(zeros, none, np.empty(0), zeros, none, [0.0] * terms)
-    evidence = np.add.reduceat(postings.counts * cell_weights[postings.cells], postings.pairs)
+    found_cells = np.take(cell_weights, postings.cells)  # faster than by brackets
+    found_cells *= postings.counts
+    evidence = np.add.reduceat(found_cells, postings.pairs)
     found = (evidence > 0).nonzero()[0]
-    naming = postings.naming[found]
     offsets = np.searchsorted(found, postings.pair_offsets)
     holders = np.diff(offsets)
-    named_at = naming.nonzero()[0]
+    named_at = postings.naming[found].nonzero()[0]
     named = np.searchsorted(named_at, offsets)
     best = _rarities(holders, int(np.count_nonzero(visible)), corpus.weights.rarity)
     best *= saturation + 1
     best[np.diff(named) == 0] *= UNNAMED
     kept = evidence[found]
-    docs = postings.docs[postings.pairs[found]].astype(np.int64)
+    values = np.repeat(best, holders)
+    values *= kept / (kept + saturation)
+    docs = np.take(postings.docs, np.take(postings.pairs, found)).astype(np.int64)
     return Impacts(
         array("q", offsets.tobytes()),
         docs,
-        np.repeat(best, holders) * (kept / (kept + saturation)),
+        values,
         array("q", named.tobytes()),
         docs[named_at],
         array("d", best.tobytes()),
