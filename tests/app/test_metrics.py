@@ -78,25 +78,6 @@ async def test_what_runs_is_counted_with_the_generations_that_it_keeps(tmp_path:
     assert [after[name] for name in names] == [1, 2, 2, 1]
 
 
-@pytest.mark.requirement("INT-1c")
-async def test_asks_are_counted_only_by_a_daemon_that_was_started_with_metrics(
-    tmp_path: Path,
-) -> None:
-    counted = 'asks_total{outcome="answered"}'
-    async with opened(tmp_path, "# none\n", watch=False) as runtime:
-        await runtime.ask(AskRequest("hi"))
-        assert read(runtime)[counted] == 1
-    off = "[metrics]\nenabled = false\n"
-    async with opened(tmp_path, off, watch=False) as runtime:
-        (tmp_path / "config.toml").write_text("[metrics]\nenabled = true\n", "utf-8")
-        await runtime.live.reload("watch")
-        await runtime.ask(AskRequest("hi"))
-        waiting = {change.key for change in runtime.live.waiting}
-        numbers = read(runtime)
-    assert "metrics.enabled" in waiting
-    assert not any(name.startswith(("ask_", "asks_total", "turns_")) for name in numbers)
-
-
 async def test_labels_are_few_and_none_comes_from_a_caller(tmp_path: Path) -> None:
     async with opened(tmp_path, "# none\n", watch=False) as runtime:
         text = runtime.metrics()

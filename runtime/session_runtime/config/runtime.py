@@ -183,6 +183,6 @@ class MetricsSettings(Section):
 
     enabled: bool = key(
         True,
-        "Whether they are there; if not, nothing is at /metrics, and asks that ended are not counted.",
+        "Whether they are there; if not, nothing is at /metrics. The console and the traces need them not.",
         acts="restart",
     )
