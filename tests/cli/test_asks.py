@@ -58,6 +58,7 @@ def hanging(tmp_path: Path) -> Iterator[Hanging]:
         yield Hanging(daemon, [])
 
 
+@pytest.mark.requirement("NET-7b")
 @pytest.mark.requirement("REL-9")
 def test_asks_are_listed_with_what_they_do(run: Run, hanging: Hanging) -> None:
     assert run("asks", "list") == Done(0, "", "no ask is running\n")

@@ -16,6 +16,7 @@ from tests.control_daemon import Daemon, control_daemon
 STATE = ".session-runtime"
 
 
+@pytest.mark.requirement("NET-7b")
 @pytest.mark.requirement("RTE-13")
 def test_a_log_as_it_was_written_is_good(run: Run, tmp_path: Path) -> None:
     write(tmp_path / STATE, [1, 2])

@@ -70,6 +70,7 @@ def test_hints_of_the_catalogue_count(run: Run, folder: Path) -> None:
     assert rows(run("eval", "cases.jsonl"))[-1][2] == "100.0"
 
 
+@pytest.mark.requirement("NET-7b")
 @pytest.mark.requirement("OPS-2")
 def test_programs_get_everything_as_json(run: Run, folder: Path) -> None:
     told = data(run("eval", "cases.jsonl", "--json"))

@@ -58,6 +58,7 @@ def test_every_key_is_another_one(run: Run) -> None:
     assert len(keys) == 5
 
 
+@pytest.mark.requirement("NET-7b")
 @pytest.mark.requirement("NET-2b")
 def test_keys_are_listed_without_what_would_let_anybody_in(run: Run) -> None:
     Path("config.toml").write_text(REMARK)

@@ -1,5 +1,6 @@
 import importlib
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
@@ -33,6 +34,38 @@ def test_every_command_in_the_table_exists() -> None:
         command = commands.get_command(context, name)
         assert command is not None
         assert command.name == name
+
+
+def every_command() -> Iterator[tuple[str, click.Command]]:
+    """Each command that does something, by its words."""
+    context = commands.make_context("session-runtime", ["ask", "x"])
+    for name in COMMANDS:
+        command = commands.get_command(context, name)
+        if isinstance(command, click.Group):
+            yield from ((f"{name} {each}", found) for each, found in command.commands.items())
+        elif command is not None:
+            yield name, command
+
+
+@pytest.mark.requirement("INT-5")
+@pytest.mark.requirement("NET-7b")
+@pytest.mark.parametrize("option", ["--config", "--json"])
+def test_every_command_takes_the_options_that_programs_rely_on(option: str) -> None:
+    without = [
+        name
+        for name, command in every_command()
+        if not any(option in parameter.opts for parameter in command.params)
+    ]
+    assert without == (["mcp"] if option == "--json" else [])  # what mcp prints is JSON as it is
+
+
+@pytest.mark.requirement("NET-7b")
+def test_there_is_a_command_for_all_that_operators_do() -> None:
+    names = {name for name, _ in every_command()}
+    assert names >= {
+        *("asks list", "asks cancel", "keys add", "keys list", "keys revoke", "revoke", "status"),
+        *("mcp", "audit tail", "audit verify", "replay", "eval"),
+    }
 
 
 def test_the_version_is_told(run: Run) -> None:

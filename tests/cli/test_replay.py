@@ -100,6 +100,7 @@ def test_another_configuration_is_told_ask_by_ask_and_counted(run: Run, folder: 
     ]
 
 
+@pytest.mark.requirement("NET-7b")
 @pytest.mark.requirement("OPS-2")
 def test_programs_get_a_line_for_each_ask_that_differs_and_a_summary(
     run: Run, folder: Path

@@ -43,6 +43,7 @@ def test_tools_are_taken_away_listed_and_given_back(run: Run, daemon: Daemon) ->
     assert len(allowed(daemon)) == 3
 
 
+@pytest.mark.requirement("NET-7b")
 def test_with_json_the_daemons_answers_are_printed(run: Run, daemon: Daemon) -> None:
     made = json.loads(run("revoke", "files.*", "--json").out)
     assert (made["number"], made["tools"]) == (1, ["files.read", "files.write"])
@@ -86,6 +87,7 @@ def test_what_the_daemon_refuses_exits_64(
     assert run("revoke", *arguments).code == exits.USAGE
 
 
+@pytest.mark.requirement("NET-7b")
 @pytest.mark.parametrize(
     "arguments", [("revoke", "a"), ("asks", "list"), ("asks", "cancel", "--all")]
 )

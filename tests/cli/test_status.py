@@ -95,6 +95,7 @@ async def page(daemon: Daemon) -> dict[str, Any]:
     return daemon.runtime.status()
 
 
+@pytest.mark.requirement("NET-7b")
 def test_for_programs_the_status_is_the_page(run: Run, daemon: Daemon) -> None:
     status = json.loads(run("status", "--json").out)
     real = daemon.do(page(daemon))

@@ -8,6 +8,7 @@ from pydantic import BaseModel, SecretStr, ValidationError
 
 from session_runtime.config.models import ModelProfile
 from session_runtime.config.settings import Settings, default_profile, profiles
+from session_runtime.config.shape import leaves
 from session_runtime.config.snapshot import values_of
 from session_runtime.errors import ConfigError
 from tests.config.conftest import Reader
@@ -190,6 +191,30 @@ def test_the_sections_and_keys_keep_their_names_and_defaults(read: Reader) -> No
         "trace.path": state / "trace.jsonl",
         **OTHER_DEFAULTS,
     }
+
+
+@pytest.mark.requirement("INT-1b")
+@pytest.mark.requirement("INT-1c")
+@pytest.mark.parametrize(
+    ("table", "names"),
+    [
+        (
+            ("models", "a"),
+            "wire base_url api_key model context_window supports_tool_search call_mode name_separator"
+            " max_tools temperature max_output_tokens timeout_s max_retries max_concurrency fallback script",
+        ),
+        (
+            ("mcp", "servers", "a"),
+            "enabled command args cwd url connect_timeout_s list_timeout_s idle_timeout_s hard_timeout_s"
+            " max_concurrency rate_per_minute refresh_ttl_s naming group priority",
+        ),
+        (("access", "rules", "a"), "roles users channels allow deny"),
+        (("http", "keys", "a"), "hash roles act_for"),
+    ],
+)
+def test_the_keys_of_tables_keep_their_names(table: tuple[str, ...], names: str) -> None:
+    keys = {path[-1] for path, _ in leaves([table]) if path[:-1] == table}
+    assert keys >= set(names.split())
 
 
 @pytest.mark.requirement("CFG-1")

@@ -201,6 +201,7 @@ async def test_a_process_that_ignores_the_end_of_its_input_gets_sigterm(tmp_path
     assert state(child.pid) == ""
 
 
+@pytest.mark.requirement("REL-8c")
 async def test_a_process_that_ignores_sigterm_too_is_killed(tmp_path: Path) -> None:
     async with running(python(tmp_path, STUBBORN)) as child:
         await child.stdout.readline()
@@ -225,6 +226,7 @@ async def test_what_a_wrapper_started_ends_with_it(tmp_path: Path) -> None:
         await until(lambda: members(child.pid) == [])
 
 
+@pytest.mark.requirement("REL-8c")
 @pytest.mark.requirement("RTE-6")
 async def test_what_a_wrapper_left_behind_is_ended_although_the_wrapper_is_over(
     tmp_path: Path,
@@ -237,6 +239,7 @@ async def test_what_a_wrapper_left_behind_is_ended_although_the_wrapper_is_over(
         await until(lambda: members(child.pid) == [])
 
 
+@pytest.mark.requirement("REL-8c")
 async def test_ending_that_is_cancelled_kills_at_once(tmp_path: Path) -> None:
     child = await start(python(tmp_path, STUBBORN), os.environ)
     await child.stdout.readline()

@@ -148,6 +148,7 @@ async def test_leaving_that_is_cancelled_still_leaves_nothing(tmp_path: Path) ->
     assert state(pids[0]) == ""
 
 
+@pytest.mark.requirement("REL-8c")
 def test_a_loop_that_ends_leaves_no_server(tmp_path: Path) -> None:
     pids: list[int] = []
 

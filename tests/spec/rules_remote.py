@@ -1,6 +1,6 @@
 """Rules of remote tools (RTE), doors (NET), safety (SEC) and insight (OPS)."""
 
-from tests.spec.requirement import Requirement, deferred, met
+from tests.spec.requirement import Requirement, met
 
 REMOTE_TOOLS: tuple[Requirement, ...] = (
     met(
@@ -264,10 +264,11 @@ DOORS: tuple[Requirement, ...] = (
         "extras, models and, where asked to, servers, says of each how it is and what to do, whether a "
         "daemon runs or not, and changes nothing.",
     ),
-    deferred(
+    met(
         "NET-7b",
         "There are also commands for asks, keys, revocation, status, MCP, audit, replay and evaluation, of "
-        "the same kind.",
+        "the same kind: every command takes `--config` and `--json`, but for `mcp`, whose output is a "
+        "protocol.",
     ),
 )
 
@@ -306,9 +307,10 @@ SAFETY: tuple[Requirement, ...] = (
         "Names and descriptions of tools, errors of handlers and messages in the log are data: "
         "escaped where they appear, bounded, and never instructions inside a system message.",
     ),
-    deferred(
+    met(
         "SEC-4b",
-        "The same holds for all that remote servers and callers without trust bring in.",
+        "The same holds for all that remote servers bring in, results and errors included, and for what "
+        "callers say of themselves: who they are, their conversation and their metadata.",
     ),
     met(
         "SEC-4c",

@@ -211,7 +211,7 @@ async def test_tools_of_a_server_that_went_down_answer_at_once_and_a_restart_bri
 
 
 @pytest.mark.requirement("RTE-1")
-@pytest.mark.requirement("REL-8")
+@pytest.mark.requirement("REL-8c")
 async def test_a_daemon_names_the_server_that_is_stuck_and_stops_without_a_trace_of_any(
     tmp_path: Path,
 ) -> None:

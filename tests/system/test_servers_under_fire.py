@@ -228,7 +228,7 @@ def group_of(leader: int) -> set[int]:
 
 
 @pytest.mark.requirement("RTE-6")
-@pytest.mark.requirement("REL-8")
+@pytest.mark.requirement("REL-8c")
 async def test_stopping_and_killing_the_daemon_leave_no_server_behind_a_wrapper(
     tmp_path: Path,
 ) -> None:

@@ -59,6 +59,7 @@ async def started(
             yield client
 
 
+@pytest.mark.requirement("NET-7b")
 @pytest.mark.requirement("NET-1d")
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 async def test_a_client_starts_it_and_gets_the_tools_of_whom_it_names(
