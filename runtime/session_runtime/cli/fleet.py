@@ -17,6 +17,7 @@ from session_runtime.cli.reading import Look, reader_of
 from session_runtime.cli.screen import one_line, print_json
 from session_runtime.client import fleet_http
 from session_runtime.client.fleet import Finding, findings, merged
+from session_runtime.client.mqtt_line import Broker
 from session_runtime.config.fleet import replica_url
 from session_runtime.config.mqtt import MqttSettings, tls_context
 from session_runtime.config.secrets import UnreadableError, is_reference, resolve
@@ -24,7 +25,7 @@ from session_runtime.config.settings import Settings
 from session_runtime.errors import ConfigError, Problem, RequestError
 from session_runtime.wire.presence import Presence
 
-_MQTT: Final = ("session_runtime.client.mqtt_line", "session_runtime.client.fleet_mqtt")
+_MQTT: Final = ("session_runtime.client.mqtt_broker", "session_runtime.client.fleet_mqtt")
 _LARGEST_PACKET: Final = 1_048_576
 """Larger than any status that is read, so that one which is too large is seen and told of."""
 
@@ -107,7 +108,7 @@ async def _by_mqtt(mqtt: MqttSettings) -> tuple[tuple[Presence, ...], int]:
     except OSError as error:
         told = f"the certificates cannot be read: {error}"
         raise ConfigError([Problem(told, key="mqtt.ca_file")]) from error
-    broker = line.Broker(mqtt.host, mqtt.port, mqtt.username, _password(mqtt), tls)
+    broker = Broker(mqtt.host, mqtt.port, mqtt.username, _password(mqtt), tls)
     connect = line.BrokerConnect(broker, _LARGEST_PACKET)
     seen = await reading.presences(connect, mqtt.prefix)
     return seen.presences, seen.left_out

@@ -24,10 +24,8 @@ from session_runtime.config.section import (
     read_only,
     table,
 )
+from session_runtime.wire.mqtt import LEAST_SECRET_CHARS, is_prefix
 
-LEAST_SECRET_CHARS: Final = 32
-_LEVEL: Final = r"[^/+#$\s\0-\x1f]{1,64}"
-_PREFIX: Final = re.compile(rf"{_LEVEL}(?:/{_LEVEL}){{0,7}}")
 _WORD: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
@@ -165,7 +163,7 @@ class MqttSettings(Section):
     @field_validator("prefix")
     @classmethod
     def _is_a_topic(cls, prefix: str) -> str:
-        if not _PREFIX.fullmatch(prefix):
+        if not is_prefix(prefix):
             raise ValueError(
                 "must be at most 8 names joined by /, without spaces, +, # and $, none of them empty"
             )

@@ -24,7 +24,6 @@ from session_runtime.types import (
 )
 from session_runtime.wire import detach_from_json, parse_request, request_from_json
 from session_runtime.wire.mqtt import (
-    ATTEMPT,
     EVENTS,
     EXPIRES,
     MAX_CORRELATION_BYTES,
@@ -38,6 +37,7 @@ from session_runtime.wire.mqtt import (
     reply_root,
     sign,
 )
+from session_runtime.wire.mqtt_answers import attempt_of, may_have_run_before
 
 Unanswerable = Literal["retained", "no_reply"]
 """Why a message gets no answer: it was kept by the broker, or does not say where answers go."""
@@ -60,11 +60,17 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where answers go; ``attempt`` counts how often the request was sent, as far as its sender says."""
+    """Where answers go; ``attempt`` counts how often the request was sent, as far as its sender says.
+
+    ``repeated``: its sender does not know whether an earlier one ran. ``copied``: the broker may have given
+    this very one to others before, or to what this replica was then.
+    """
 
     reply: str
     correlation: bytes | None
     attempt: int
+    repeated: bool
+    copied: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +121,9 @@ def address_of(message: Incoming) -> Address:
     correlation = message.correlation
     if correlation is not None and len(correlation) > MAX_CORRELATION_BYTES:
         correlation = None
-    attempt = message.properties.get(ATTEMPT, "")
-    number = int(attempt) if attempt.isascii() and attempt.isdigit() and len(attempt) < 4 else 1
-    return Address(message.reply or "", correlation, max(1, number))
+    about = message.properties
+    repeated = may_have_run_before(about)
+    return Address(message.reply or "", correlation, attempt_of(about), repeated, message.repeated)
 
 
 def admit(message: Incoming, rules: Rules) -> Asked:
