@@ -70,7 +70,7 @@ def test_the_mqtt_door_is_told_of_if_there_is_one() -> None:
     state.disconnected("broken", disputed=True)
     state.connected()
     _, warning = mqtt_line(state.status())
-    assert warning.endswith("another daemon may have the name r1: give each its own (mqtt.id)")
+    assert warning.endswith("does another daemon have the name r1? Give each its own (mqtt.id)")
 
 
 @pytest.mark.requirement("INT-4")

@@ -212,24 +212,30 @@ def tls_context(mqtt: MqttSettings) -> ssl.SSLContext | None:
 
 
 def mqtt_faults(mqtt: MqttSettings, http: HttpSettings) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Find what does not fit between [mqtt] and [http.keys]: pairs of a key and what is wrong with it."""
-    for name in mqtt.signers:
-        if name not in http.keys:
-            fault = (
-                f"there is no principal {name!r} in [http.keys]: session-runtime keys add {name}"
-            )
-            yield ("mqtt", "signers", name, "secret"), fault
-    if not mqtt.enabled:
-        return
-    if http.keys and not mqtt.signers:
-        yield (
-            ("mqtt", "enabled"),
-            "there are keys, so that nobody may ask without a signature: add [mqtt.signers.NAME] for"
-            " principals that may, or take [mqtt] away",
-        )
-    if not http.keys and not is_loopback(mqtt.host):
+    """Find what must not be of [mqtt] and [http.keys] together: pairs of a key and what is wrong with it."""
+    if mqtt.enabled and not http.keys and not is_loopback(mqtt.host):
         yield (
             ("mqtt", "host"),
             "publishers need no signature, so only a broker on a loopback address is allowed: for others,"
             " set keys (session-runtime keys add NAME) and [mqtt.signers.NAME]",
+        )
+
+
+def mqtt_warnings(mqtt: MqttSettings, http: HttpSettings) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Find signers and principals that lack each other, which lets nobody in: pairs of a key and a text.
+
+    One of them has to be there first, so that this is no fault.
+    """
+    for name in mqtt.signers:
+        if name not in http.keys:
+            told = (
+                f"nobody can sign as {name!r}, as there is no such principal in [http.keys]:"
+                f" session-runtime keys add {name}"
+            )
+            yield ("mqtt", "signers", name, "secret"), told
+    if mqtt.enabled and http.keys and not mqtt.signers:
+        yield (
+            ("mqtt", "enabled"),
+            "there are keys, so that nobody may ask without a signature: add [mqtt.signers.NAME] for"
+            " principals that may, or set this to false",
         )
