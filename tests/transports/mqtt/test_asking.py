@@ -129,6 +129,10 @@ async def test_a_request_that_the_broker_keeps_is_not_run_however_often_it_comes
             Incoming("rt/ask", b'{"text": "hi", "detach": true}', reply=REPLY, correlation=b"1"),
             "request.invalid",
         ),
+        (
+            Incoming("rt/ask", b'{"text": "hi", "callback": "cb"}', reply=REPLY, correlation=b"1"),
+            "request.invalid",
+        ),
         (asking(expiry_s=0), "mqtt.expired"),
         (Incoming("rt/ask", b'{"txt": 1}', reply=REPLY, correlation=b"1"), "request.invalid"),
     ],

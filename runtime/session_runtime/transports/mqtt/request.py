@@ -193,6 +193,12 @@ def _parse(body: bytes) -> AskRequest:
             " request again to have the answer",
             code="request.invalid",
         )
+    if data.get("callback") is not None:
+        raise RequestError(
+            "callback: an ask by MQTT is answered at its response topic, and nobody else is told of its end:"
+            " leave it out, or ask over HTTP",
+            code="request.invalid",
+        )
     return request
 
 
