@@ -216,7 +216,7 @@ class Places:
     def _asks_of(self, claim: Claim) -> dict[str, _Waiting]:
         """Those of the same user that wait, whose turn comes before that of users who have a place by now.
 
-        So an ask that was let in at once counts in the round, too; and nobody who has no place is passed over.
+        So an ask that was let in at once counts in the round, and nobody who has no place is passed over.
         """
         users = self._waiting.setdefault(claim.principal, {})
         if claim.user in users:
