@@ -262,3 +262,22 @@ def test_without_its_library_the_client_names_the_extra(monkeypatch: pytest.Monk
     with pytest.raises(PermanentError, match=r"\.\[mqtt\]") as told:
         MqttClient()
     assert told.value.code == "mqtt.no_library"
+
+
+@pytest.mark.requirement("NET-6b")
+async def test_an_ask_is_ended_at_its_replica_and_ends_with_its_result() -> None:
+    broker, ended = Broker(), {"outcome": "cancelled", "text": ""}
+    async with MqttClient(connect=broker, name="bot") as client, asyncio.timeout(30):
+        asking_ = asyncio.create_task(client.ask("3 * 4"))
+        sent = await broker.got(1)
+        broker.say(sent, "ask.started", {"type": "ask.started", "ask_id": "a1"}, seq="1")
+        await broker.read()
+        cancelling = asyncio.create_task(client.cancel("a1"))
+        wanted = await broker.got(2)
+        broker.say(wanted, "cancelled", {"cancelled": True})
+        broker.say(sent, "result", ended, seq="2")
+        assert (await cancelling, (await asking_).outcome) == (True, "cancelled")
+        with pytest.raises(RequestError, match="no ask 'a1' waits here"):
+            await client.cancel("a1")
+    assert (wanted.topic, wanted.body) == (f"{ASK}/r1", b'{"cancel":"a1"}')
+    assert wanted.correlation != sent.correlation

@@ -19,6 +19,7 @@ from typing import Any, Final, Literal, assert_never
 
 from session_runtime.client.answers import Answer
 from session_runtime.client.asking import asked, seconds
+from session_runtime.client.mqtt_faults import deadly, not_taken, wait_or_raise
 from session_runtime.client.mqtt_line import (
     Broker,
     Connect,
@@ -36,6 +37,8 @@ from session_runtime.errors import PermanentError, RequestError, TransientError
 from session_runtime.types import AskRequest
 from session_runtime.wire import written_request
 from session_runtime.wire.mqtt import (
+    CANCEL,
+    CANCELLED,
     EVENTS,
     STARTED,
     ask_topic,
@@ -153,11 +156,31 @@ class MqttClient:
         got it refused it, which has not run either. What ``on_event`` raises is raised as it is; the ask
         goes on without anybody who waits for it.
         """
+        body = written_request(asked(request))
+        return await self._in_time(body, Pending(on_event), seconds("timeout_s", timeout_s))
+
+    async def cancel(self, ask_id: str, *, timeout_s: float = 30.0) -> bool:
+        """End an ask of this client, which is told of it by its result; whether it was told to just now.
+
+        ``ask_id`` is in its events. RequestError if no ask of that id waits here, and else as ``ask``.
+        """
+        found = (each for each in self._pending.values() if each.ask_id == ask_id)
+        replica = next((each.replica for each in found), None)
+        if replica is None:
+            raise RequestError(
+                f"no ask {ask_id!r} waits here: give the ask_id of an event of one that does",
+                code="request.unknown_ask",
+            )
+        pending = Pending(None, replica=replica)
+        body = written_request({CANCEL: ask_id})
+        answer = await self._in_time(body, pending, seconds("timeout_s", timeout_s))
+        return bool(answer.result[CANCELLED])
+
+    async def _in_time(self, body: bytes, pending: Pending, timeout_s: float) -> MqttAnswer:
         if self._closed:
             raise RuntimeError("this MqttClient was closed: ask within its block")
-        body, timeout_s = written_request(asked(request)), seconds("timeout_s", timeout_s)
         correlation = secrets.token_bytes(16)
-        pending = self._pending[correlation] = Pending(on_event)
+        self._pending[correlation] = pending
         until = time.monotonic() + timeout_s
         limit = asyncio.timeout(timeout_s)
         self._limits.add(limit)
@@ -217,7 +240,7 @@ class MqttClient:
                 await asyncio.sleep(pauses.next(0.0))
             else:
                 pending.refusal = last.outcome
-                await _wait_or_raise(last.outcome)
+                await wait_or_raise(last.outcome)
 
     def _where(self, pending: Pending, *, silent: bool) -> str | None:
         """Where it is to be sent now; None to wait for what its replica says of itself.
@@ -227,6 +250,8 @@ class MqttClient:
         """
         if pending.replica is None:
             return ask_topic(self._prefix)
+        if pending.attempts.number == 0:
+            return replica_topic(self._prefix, pending.replica)  # it is meant for that one
         known = self._replicas.known(pending.replica)
         if known == "away" or (known is None and not silent):
             return None
@@ -248,13 +273,13 @@ class MqttClient:
             except NotTakenError as error:
                 if pending.replica is not None:  # it was to be heard of again, and is under way
                     return "sent"
-                raise _not_taken(error) from error
+                raise not_taken(error) from error
             except LineError as error:
                 pending.again = True
                 pending.deaths += error.broke
                 if pending.deaths < DEATHS or pending.replica is not None:
                     return "lost"
-                raise _deadly(request) from error
+                raise deadly(request) from error
             pending.deaths = 0
             return went
 
@@ -360,27 +385,3 @@ def _name(name: str | None, broker: Broker | None) -> str:
             " and no empty level"
         )
     return name
-
-
-def _not_taken(error: NotTakenError) -> RequestError | PermanentError:
-    if error.too_large:
-        return RequestError(f"the request is too large: {error}", code="request.too_large")
-    return PermanentError(f"the request was not published: {error}", code="mqtt.not_taken")
-
-
-def _deadly(request: Request) -> PermanentError:
-    return PermanentError(
-        f"the request was not published: {DEATHS} connections broke while the broker was given its"
-        f" {len(request.body)} bytes; see its log, and how large a message it takes",
-        code="mqtt.not_taken",
-    )
-
-
-async def _wait_or_raise(fault: Fault) -> None:
-    """Wait until what is busy may be asked again; raise anything else."""
-    if fault.retry_after_s is not None:
-        await asyncio.sleep(fault.retry_after_s * (0.5 + random.random()))
-        return
-    if fault.code.partition(".")[0] in ("request", "auth", "confirmation"):
-        raise RequestError(fault.told, code=fault.code)
-    raise PermanentError(fault.told, code=fault.code)

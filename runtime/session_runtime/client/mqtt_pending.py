@@ -10,7 +10,7 @@ from session_runtime.client.attempts import Attempts
 from session_runtime.client.mqtt_line import Received
 from session_runtime.errors import RequestError
 from session_runtime.wire import parse_json
-from session_runtime.wire.mqtt import ALIVE, ERROR, RESULT, is_replica_name
+from session_runtime.wire.mqtt import ALIVE, CANCELLED, ERROR, RESULT, is_replica_name
 from session_runtime.wire.mqtt_answers import MOST_ATTEMPTS, About, about_of, sent_again
 
 LONGEST_RETRY_S: Final = 60.0
@@ -45,16 +45,17 @@ class LastWord:
 class Pending:
     """An ask that waits.
 
-    ``replica`` has begun it, as far as is known; ``number`` is that of the connection it was last sent by,
-    ``sent_at`` when that was by the clock of the loop. ``idle`` says that nobody was there to take it,
-    ``refusal`` why it was refused last, ``deaths`` how many connections broke while the broker was given
-    it. ``changed`` is set with each message, and when it may have to be sent again.
+    ``replica`` has begun it as the ask ``ask_id``, as far as is known; ``number`` is that of the connection
+    it was last sent by, ``sent_at`` when that was by the clock of the loop. ``idle`` says that nobody was
+    there to take it, ``refusal`` why it was refused last, ``deaths`` how many connections broke while the
+    broker was given it. ``changed`` is set with each message, and when it may have to be sent again.
     """
 
     on_event: OnEvent | None
     attempts: Attempts = field(default_factory=Attempts)
     number: int = 0
     replica: str | None = None
+    ask_id: str | None = None
     sent_at: float = 0.0
     deaths: int = 0
     idle: bool = False
@@ -86,12 +87,12 @@ class Pending:
     def take(self, message: Received) -> None:
         """Hear a message of it; what is not as it should be is logged and passed over."""
         about = about_of(message.properties)
-        if about.kind in (RESULT, ERROR):
+        if about.kind in (RESULT, ERROR, CANCELLED):
             self._end(message, about)
         else:
             self._go_on(about)
-            if about.kind != ALIVE and self.on_event is not None:
-                self._tell(message, self.on_event)
+            if about.kind != ALIVE:
+                self._hear(message)
         self.changed.set()
 
     def _end(self, message: Received, about: About) -> None:
@@ -113,15 +114,19 @@ class Pending:
         if is_replica_name(about.replica):
             self.replica = about.replica
 
-    def _tell(self, message: Received, on_event: OnEvent) -> None:
+    def _hear(self, message: Received) -> None:
         try:
             event = parse_json(message.body)
         except RequestError:
             return
         if not isinstance(event, dict):
             return
+        ask_id = event.get("ask_id")
+        self.ask_id = ask_id if isinstance(ask_id, str) else self.ask_id
+        if self.on_event is None:
+            return
         try:
-            on_event(event)
+            self.on_event(event)
         except Exception as error:  # noqa: BLE001 - it is raised where this one is awaited; others go on
             self.fault = error
 
@@ -149,7 +154,10 @@ def _outcome_of(message: Received, about: About) -> Mapping[str, Any] | Fault | 
         data = parse_json(message.body)
         if about.kind == ERROR:
             return _fault(data["error"])
-        good = isinstance(data["outcome"], str) and isinstance(data["text"], str)
+        if about.kind == CANCELLED:
+            good = isinstance(data[CANCELLED], bool)
+        else:
+            good = isinstance(data["outcome"], str) and isinstance(data["text"], str)
     except (RequestError, TypeError, KeyError, ValueError):
         return None
     result: Mapping[str, Any] = data

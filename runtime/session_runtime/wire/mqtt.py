@@ -42,6 +42,12 @@ PRINCIPAL: Final = "principal"
 EXPIRES: Final = "expires"
 SIGNATURE: Final = "signature"
 
+CANCEL: Final = "cancel"
+"""The one name in the body of a request that ends an ask, which it names by its id."""
+
+CANCELLED: Final = "cancelled"
+"""Type of the answer to such a request, and the one name in its body: whether it told the ask to end."""
+
 RESULT: Final = "result"
 ERROR: Final = "error"
 NONE: Final = "none"

@@ -22,7 +22,14 @@ from session_runtime.transports.mqtt.link import (
     UndeliverableError,
 )
 from session_runtime.transports.mqtt.state import MqttState
-from session_runtime.types import AskEvent, AskFinished, AskRequest, AskResult, AskStarted
+from session_runtime.types import (
+    AskEvent,
+    AskFinished,
+    AskRequest,
+    AskResult,
+    AskStarted,
+    Principal,
+)
 
 Emit = Callable[[AskEvent], None]
 AskFunction = Callable[[AskRequest, Emit], Awaitable[AskResult]]
@@ -150,11 +157,16 @@ class StubDoor:
         self.keyring = Keyring()
         self.signers: Mapping[str, MqttSigner] = {}
         self.asked: list[AskRequest] = []
+        self.cancelled: list[tuple[str, str]] = []
         self.told = {"generation": 1}
 
     async def ask(self, request: AskRequest, emit: Emit) -> AskResult:
         self.asked.append(request)
         return await self._ask(request, emit)
+
+    def cancel(self, ask_id: str, principal: Principal) -> bool:
+        self.cancelled.append((ask_id, principal.name))
+        return ask_id == "a1"
 
     def keys(self) -> Keyring:
         return self.keyring

@@ -271,3 +271,28 @@ async def test_an_ask_that_goes_on_without_events_says_that_it_does_unless_nobod
     assert alive[0] == Outgoing(
         REPLY, b"{}", correlation=b"2", properties={"type": "alive", "replica": "r1"}
     )
+
+
+@pytest.mark.requirement("NET-6a")
+async def test_an_ask_is_ended_by_its_id_for_whoever_sent_that() -> None:
+    stub, answers = StubDoor(), []
+    async with served(stub) as door:
+        for ask_id in ("a1", "a2"):
+            body = f'{{"cancel": "{ask_id}"}}'.encode()
+            message = Incoming("rt/ask/r1", body, id=7, reply=REPLY, correlation=ask_id.encode())
+            answers += await door.send(message)
+    assert [(kind_of(each), body_of(each)) for each in answers] == [
+        ("cancelled", {"cancelled": True}),
+        ("cancelled", {"cancelled": False}),
+    ]
+    assert (stub.cancelled, stub.asked) == ([("a1", "local"), ("a2", "local")], [])
+
+
+@pytest.mark.requirement("NET-6c")
+async def test_a_question_beside_the_end_of_an_ask_is_a_wrong_request() -> None:
+    stub = StubDoor()
+    async with served(stub) as door:
+        body = b'{"cancel": "a1", "text": "hi"}'
+        [sent] = await door.send(Incoming("rt/ask", body, id=7, reply=REPLY, correlation=b"1"))
+    assert body_of(sent)["error"]["code"] == "request.invalid"
+    assert stub.cancelled == []

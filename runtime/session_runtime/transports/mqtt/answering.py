@@ -22,6 +22,7 @@ from session_runtime.transports.mqtt.request import (
     Rules,
     address_of,
     admit,
+    cancelled_by,
     check_fresh,
     read_request,
     unanswerable,
@@ -32,7 +33,7 @@ from session_runtime.transports.mqtt.window import Answer, Entry, Window
 from session_runtime.transports.outbox import Delivery, Outbox
 from session_runtime.types import AskRequest, AskResult, ErrorInfo
 from session_runtime.wire import error_to_json, event_to_json, result_to_json, to_bytes
-from session_runtime.wire.mqtt import ALIVE, ERROR, RESULT
+from session_runtime.wire.mqtt import ALIVE, CANCELLED, ERROR, RESULT
 from session_runtime.wire.mqtt_answers import About
 
 DELIVERY_S: Final = 120.0
@@ -116,6 +117,9 @@ class Answering:
                 return "untold"
             await desk.refuse(ErrorInfo(error.code, str(error)))
             return "refused"
+        if (wanted := cancelled_by(message)) is not None:
+            await desk.say_cancelled(self._door.cancel(wanted, asked.principal))
+            return "answered"
         if entry is not None:
             return await _again(asked, entry, desk)
         entry = self._window.begin(asked.who, asked.digest)
@@ -236,6 +240,10 @@ class _Desk:
             return
         except (TimeoutError, UndeliverableError):
             self.mute = True
+
+    async def say_cancelled(self, cancelled: bool) -> None:
+        """Publish whether an ask was told to end."""
+        await self._publish(self._about(CANCELLED), to_bytes({CANCELLED: cancelled}))
 
     async def refuse(self, error: ErrorInfo) -> None:
         """Publish why there is no result, and whether others may have run what was refused here."""

@@ -24,6 +24,7 @@ from session_runtime.types import (
 )
 from session_runtime.wire import detach_from_json, parse_request, request_from_json
 from session_runtime.wire.mqtt import (
+    CANCEL,
     EVENTS,
     EXPIRES,
     MAX_CORRELATION_BYTES,
@@ -43,6 +44,7 @@ Unanswerable = Literal["retained", "no_reply"]
 """Why a message gets no answer: it was kept by the broker, or does not say where answers go."""
 
 _LARGE_BYTES: Final = 64 * 1024
+_LONGEST_CANCEL: Final = 512
 _MOST_DIGITS: Final = 12
 
 
@@ -162,6 +164,18 @@ def check_fresh(asked: Asked, rules: Rules) -> None:
         " (mqtt.max_signed_s) ahead: sign anew, and look at both clocks",
         code="auth.signature_expired",
     )
+
+
+def cancelled_by(message: Incoming) -> str | None:
+    """The id of the ask that a message is to end; None for one that asks."""
+    if len(message.body) > _LONGEST_CANCEL or CANCEL.encode() not in message.body:
+        return None
+    try:
+        data = parse_request(message.body)
+    except RequestError:
+        return None
+    wanted = data.get(CANCEL) if isinstance(data, dict) and len(data) == 1 else None
+    return wanted if isinstance(wanted, str) else None
 
 
 async def read_request(message: Incoming, principal: Principal) -> AskRequest:
