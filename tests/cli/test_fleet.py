@@ -147,7 +147,10 @@ def test_a_broker_that_is_not_there_is_told(run: Run, tmp_path: Path) -> None:
     ("more", "fault"),
     [
         ("", r"the MQTT broker cannot be read \(.*"),
-        ('username = "u"\npassword = "env:BROKER_PASSWORD"\n', r"mqtt\.password: .* cannot be reached.*"),
+        (
+            'username = "u"\npassword = "env:BROKER_PASSWORD"\n',
+            r"mqtt\.password: .* cannot be reached.*",
+        ),
     ],
 )
 def test_a_broker_that_cannot_be_read_hides_no_replica_that_answers(
