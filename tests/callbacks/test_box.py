@@ -153,7 +153,9 @@ async def test_results_that_take_too_much_room_together_are_not_kept() -> None:
         pausing.set()
         await go_on.wait()
 
-    there = Callbacks(lambda: {"bot": BOT}, lambda: line, World(wait), Most(bytes=10))
+    there = Callbacks(
+        lambda: {"bot": BOT}, lambda: line, World(wait), Most(bytes=10, bytes_waiting=0)
+    )
     there.expect(expected("ask_1"))
     await pausing.wait()
     there.expect(expected("ask_2"))

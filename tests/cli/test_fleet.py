@@ -142,6 +142,29 @@ def test_a_broker_that_is_not_there_is_told(run: Run, tmp_path: Path) -> None:
     assert done.err.startswith("error: the MQTT broker cannot be read (")
 
 
+@pytest.mark.requirement("NET-7c")
+@pytest.mark.parametrize(
+    ("more", "fault"),
+    [
+        ("", r"the MQTT broker cannot be read \(.*"),
+        (
+            'username = "u"\npassword = "env:BROKER_PASSWORD"\n',
+            r"mqtt\.password: .* cannot be reached.*",
+        ),
+    ],
+)
+def test_a_broker_that_cannot_be_read_hides_no_replica_that_answers(
+    run: Run, fleet: list[Presence], tmp_path: Path, more: str, fault: str
+) -> None:
+    (tmp_path / "config.toml").write_text(f"{MQTT}{more}")
+    fleet.append(replica("r1"))
+    done = run("status", "--fleet", "--url", GONE, "--config", str(tmp_path / "config.toml"))
+    shown, warning = done.out.splitlines()
+    assert (done.code, shown.split(":")[0]) == (exits.OK, "r1")
+    told = f"warning: only those asked by their address are shown: {fault}"
+    assert re.fullmatch(told, warning), warning
+
+
 def test_a_password_that_only_the_daemon_can_reach_is_sent_to_nobody(
     run: Run, tmp_path: Path
 ) -> None:

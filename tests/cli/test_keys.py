@@ -178,3 +178,37 @@ def test_a_key_is_not_written_into_a_file_that_a_failed_save_may_have_left_empty
     assert (done.code, done.out) == (exits.CONFIG, "")
     assert "is empty" in done.err
     assert Path("config.toml").read_bytes() == b""
+
+
+@pytest.mark.requirement("NET-2b")
+@pytest.mark.parametrize(
+    "written",
+    [
+        '[http]\nhost = "0.0.0.0"\n',
+        '[mqtt]\nenabled = true\nhost = "broker.example.org"\n',
+        "[mqtt]\nenabled = true\n",
+        f'[mqtt]\nenabled = true\n[mqtt.signers.bot]\nsecret = "{"s" * 32}"\n',
+    ],
+)
+def test_what_is_only_allowed_with_keys_does_not_keep_the_first_one_from_being_made(
+    run: Run, written: str
+) -> None:
+    path = Path("config.toml")
+    path.write_text(written)
+    shown = run("keys", "add", "bot")
+    assert (shown.code, path.read_text()) == (exits.OK, written)
+    made = run("keys", "add", "bot", "--write")
+    assert (made.code, list(keys_in(path.read_text()))) == (exits.OK, ["bot"])  # type: ignore[call-overload]
+    needs = "to ask by MQTT it needs a signing secret too: [mqtt.signers.bot]"
+    assert (needs in made.err) == ("[mqtt]" in written and "signers" not in written)
+
+
+@pytest.mark.requirement("NET-2b")
+def test_a_key_that_is_there_is_not_made_again(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("config.toml").write_text(REMARK)
+    run("keys", "add", "bot", "--write")
+    monkeypatch.setenv("SESSION_RUNTIME__HTTP__KEYS__ENV__HASH", hash_of("x"))
+    for name in ("bot", "env"):
+        done = run("keys", "add", name, "--write")
+        assert (done.code, done.out) == (exits.USAGE, "")
+        assert f"there is a key of '{name}' already" in done.err

@@ -71,7 +71,7 @@ def test_the_mqtt_door_is_told_of_if_there_is_one() -> None:
     state.connected()
     _, warning = mqtt_line(state.status())
     assert warning.endswith(
-        "another daemon may have the name r1: give each its own (mqtt.client_id)"
+        "does another daemon have the name r1? Give each its own (mqtt.client_id)"
     )
 
 

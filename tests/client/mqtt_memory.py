@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from session_runtime.client.mqtt import MqttAnswer, MqttClient
-from session_runtime.client.mqtt_acks import NotTakenError
-from session_runtime.client.mqtt_line import LineError, Received, Sent
+from session_runtime.client.mqtt_line import LineError, NotTakenError, Received, Sent
 
 RESULT = {"outcome": "answered", "text": "12"}
 ASK = "session-runtime/ask"
@@ -18,7 +17,7 @@ BUSY = {"code": "busy.capacity", "message": "full", "retryable": True, "retry_af
 
 @dataclass
 class Broker:
-    """Keeps what was sent; the test says what comes back."""
+    """Keeps what was sent; the test says what comes back. Connections end over what ``breaks_over`` is in."""
 
     sent: list[Sent] = field(default_factory=list)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -27,6 +26,7 @@ class Broker:
     refusal: NotTakenError | None = None
     refuses: str = ASK
     nobody_at: Sequence[str] = ()
+    breaks_over: bytes | None = None
     connections: int = 0
     idle: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -51,6 +51,9 @@ class Broker:
     async def publish(self, message: Sent) -> bool:
         self.sent.append(message)
         self.changed.set()
+        if self.breaks_over is not None and self.breaks_over in message.body:
+            self.inbox.put_nowait(None)
+            raise LineError("cut", broke=True)
         if self.refusal is not None and message.topic == self.refuses:
             raise self.refusal
         return message.topic not in self.nobody_at

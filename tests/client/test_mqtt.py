@@ -1,6 +1,7 @@
 """The MQTT client of backends: what it publishes, when it waits, what it raises (NET-6)."""
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -8,9 +9,8 @@ from typing import Any
 import pytest
 
 from session_runtime.client.mqtt import MqttAnswer, MqttClient, Signer
-from session_runtime.client.mqtt_acks import NotTakenError
 from session_runtime.client.mqtt_line import Broker as Address
-from session_runtime.client.mqtt_line import LineError
+from session_runtime.client.mqtt_line import LineError, NotTakenError
 from session_runtime.errors import PermanentError, RequestError, TransientError
 from session_runtime.wire.mqtt import Envelope, sign
 from tests.client.mqtt_memory import ASK, BUSY, RESULT, Broker, asking
@@ -111,12 +111,16 @@ def test_a_name_that_can_be_no_part_of_a_topic_is_refused(name: str) -> None:
 
 @pytest.mark.requirement("NET-6e")
 async def test_a_signature_that_expired_on_the_way_is_made_anew() -> None:
-    broker, signer = Broker(), Signer("bot", "s" * 32, valid_s=-1.0)
+    broker, signer, now = Broker(), Signer("bot", "s" * 32, valid_s=10.0), [1_000.0]
     refusal = {"code": "auth.signature_expired", "message": "no", "retryable": False}
-    async with asking(broker, signer=signer) as task:
-        broker.say(await broker.got(1), "error", {"error": refusal})
-        broker.say(await broker.got(2), "result", RESULT, attempt="2")
+    async with asking(broker, signer=signer, wall=lambda: now[0]) as task:
+        first = await broker.got(1)
+        now[0] += 11.0
+        broker.say(first, "error", {"error": refusal})
+        again = await broker.got(2)
+        broker.say(again, "result", RESULT, attempt="2")
         assert (await task).text == "12"
+    assert (first.properties["expires"], again.properties["expires"]) == ("1010", "1021")
 
 
 @pytest.mark.requirement("NET-6b")
@@ -177,8 +181,23 @@ async def test_what_is_busy_is_asked_again() -> None:
     broker = Broker()
     async with asking(broker) as task:
         broker.say(await broker.got(1), "error", {"error": BUSY})
-        broker.say(await broker.got(2), "result", RESULT, attempt="2")
+        again = await broker.got(2)
+        broker.say(again, "result", RESULT, attempt="2")
         assert (await task).text == "12"
+    assert again.properties == {"events": "started", "attempt": "2", "refused": "1"}
+
+
+async def test_what_was_refused_until_the_end_has_not_run_and_the_reason_is_told() -> None:
+    broker = Broker()
+    async with asking(broker, timeout_s=1.0) as task:
+        busy = {**BUSY, "retry_after_s": 60.0}
+        broker.say(await broker.got(1), "error", {"error": busy})
+        with pytest.raises(
+            TransientError, match=r"no replica took the request in 1 s: full"
+        ) as late:
+            await task
+    told = late.value
+    assert (told.code, told.retry_after_s, told.may_have_run) == ("busy.capacity", 60.0, False)
 
 
 @pytest.mark.parametrize(
@@ -216,3 +235,49 @@ async def test_a_signer_signs_each_message_and_its_secret_is_not_shown() -> None
     assert sent.properties["principal"] == "bot"
     assert sent.properties["signature"] == sign(envelope, "s" * 32)
     assert "ssss" not in repr(signer)
+
+
+@pytest.mark.parametrize("prefix", ["", "p/#", "p//x", "p/+", "/p", "p x"])
+def test_a_prefix_that_can_be_no_part_of_a_topic_is_refused(prefix: str) -> None:
+    with pytest.raises(ValueError, match="cannot be part of a topic"):
+        MqttClient(prefix=prefix, connect=Broker())
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"secret": "s" * 32 + "\n"}, "line break"),
+        ({"secret": "s" * 31}, "shorter than 32"),
+        ({"valid_s": -5.0}, "valid_s is -5"),
+        ({"valid_s": float("nan")}, "valid_s is nan"),
+    ],
+)
+def test_a_signer_that_no_daemon_would_take_is_refused(options: Any, told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        Signer(**{"principal": "bot", "secret": "s" * 32, **options})
+
+
+def test_without_its_library_the_client_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "aiomqtt", None)
+    with pytest.raises(PermanentError, match=r"\.\[mqtt\]") as told:
+        MqttClient()
+    assert told.value.code == "mqtt.no_library"
+
+
+@pytest.mark.requirement("NET-6b")
+async def test_an_ask_is_ended_at_its_replica_and_ends_with_its_result() -> None:
+    broker, ended = Broker(), {"outcome": "cancelled", "text": ""}
+    async with MqttClient(connect=broker, name="bot") as client, asyncio.timeout(30):
+        asking_ = asyncio.create_task(client.ask("3 * 4"))
+        sent = await broker.got(1)
+        broker.say(sent, "ask.started", {"type": "ask.started", "ask_id": "a1"}, seq="1")
+        await broker.read()
+        cancelling = asyncio.create_task(client.cancel("a1"))
+        wanted = await broker.got(2)
+        broker.say(wanted, "cancelled", {"cancelled": True})
+        broker.say(sent, "result", ended, seq="2")
+        assert (await cancelling, (await asking_).outcome) == (True, "cancelled")
+        with pytest.raises(RequestError, match="no ask 'a1' waits here"):
+            await client.cancel("a1")
+    assert (wanted.topic, wanted.body) == (f"{ASK}/r1", b'{"cancel":"a1"}')
+    assert wanted.correlation != sent.correlation

@@ -2,8 +2,7 @@
 
 import pytest
 
-from session_runtime.client.mqtt_acks import NotTakenError
-from session_runtime.client.mqtt_line import Received
+from session_runtime.client.mqtt_line import NotTakenError, Received
 from tests.client.mqtt_memory import ASK, BUSY, RESULT, Broker, asking
 
 
@@ -229,3 +228,30 @@ async def test_another_replica_that_goes_is_no_reason_to_send_again() -> None:
         broker.say(sent, "result", RESULT)
         await task
     assert len(broker.sent) == 1
+
+
+@pytest.mark.requirement("NET-6b")
+async def test_only_what_was_not_refused_is_told_to_have_been_sent_before() -> None:
+    """The first copy is lost, the second refused: of the two that came before the third, one may have run."""
+    broker = Broker()
+    async with asking(broker) as task:
+        await broker.got(1)
+        broker.inbox.put_nowait(None)
+        broker.say(await broker.got(2), "error", {"error": BUSY}, attempt="2")
+        third = await broker.got(3)
+        broker.say(third, "result", RESULT, attempt="3", repeated="yes")
+        assert (await task).may_have_run_twice
+    assert third.properties == {"events": "started", "attempt": "3", "refused": "1"}
+
+
+@pytest.mark.requirement("NET-6b")
+async def test_a_refusal_of_a_copy_that_others_may_have_got_does_not_say_that_it_did_not_run() -> (
+    None
+):
+    broker = Broker()
+    async with asking(broker) as task:
+        broker.say(await broker.got(1), "error", {"error": BUSY}, repeated="yes")
+        again = await broker.got(2)
+        broker.say(again, "result", RESULT, attempt="2", repeated="yes")
+        await task
+    assert again.properties == {"events": "started", "attempt": "2"}

@@ -106,11 +106,17 @@ def test_without_keys_the_broker_must_be_on_this_machine(read: Reader) -> None:
 
 
 @pytest.mark.requirement("NET-6e")
-def test_a_signer_is_a_principal_and_with_keys_there_must_be_one(read: Reader) -> None:
-    [unknown] = read.problems(SIGNER, env=ENV)
-    assert "there is no principal 'bot' in [http.keys]: session-runtime keys add bot" in unknown
-    [nobody] = read.problems(f"{ON}{BOT}")
-    assert "nobody may ask without a signature: add [mqtt.signers.NAME]" in nobody
+def test_a_signer_and_its_principal_may_come_one_after_the_other_and_it_is_told(
+    read: Reader,
+) -> None:
+    [unknown] = read(SIGNER, env=ENV).warnings
+    assert (unknown.key, "session-runtime keys add bot" in str(unknown)) == (
+        "mqtt.signers.bot.secret",
+        True,
+    )
+    [nobody] = read(f"{ON}{BOT}").warnings
+    assert "nobody may ask without a signature: add [mqtt.signers.NAME]" in str(nobody)
+    assert read(f"{ON}{BOT}{SIGNER}", env=ENV).warnings == ()
 
 
 @pytest.mark.requirement("CFG-4")

@@ -15,7 +15,7 @@ from paho.mqtt.properties import Properties
 
 from session_runtime.client.mqtt import MqttClient
 from session_runtime.client.mqtt_line import Broker as Address
-from session_runtime.errors import RequestError
+from session_runtime.errors import PermanentError, RequestError
 from tests.system.mosquitto import Asker, asker, broker, needs_broker
 from tests.system.test_daemon import Daemon, daemon
 from tests.system.test_mqtt import configuration, online
@@ -165,6 +165,43 @@ async def test_what_is_larger_than_the_broker_takes_is_told_and_breaks_no_connec
     assert [each["error"]["code"] for each in (first, again)] == ["mqtt.answer_too_large"] * 2
     assert "the broker takes 262144" in first["error"]["message"]
     assert (told["connections"], runs(tmp_path)) == (1, 1)
+
+
+@pytest.mark.requirement("NET-6c")
+async def test_a_request_that_the_broker_ends_connections_over_costs_no_other_its_answer(
+    tmp_path: Path,
+) -> None:
+    lines = f"{OPEN}message_size_limit 262144\n"  # which mosquitto tells nobody
+    async with (
+        broker(tmp_path, lines) as mosquitto,
+        daemon(with_tool(tmp_path, mosquitto.port, seconds=1.0)) as running,
+        MqttClient(Address(port=mosquitto.port)) as client,
+        asker(mosquitto.port) as one,
+    ):
+        await one.until(lambda: online(one))
+        others = [asyncio.create_task(client.ask("hi", timeout_s=20)) for _ in range(2)]
+        with pytest.raises(PermanentError, match="3 connections broke") as refused:
+            await client.ask("x" * 300_000, timeout_s=20)
+        answers = await asyncio.gather(*others)
+        told = await counts(running)
+    assert refused.value.code == "mqtt.not_taken"
+    assert [(each.text, each.may_have_run_twice) for each in answers] == [("done", False)] * 2
+    assert (told["connections"], runs(tmp_path)) == (1, 2)
+
+
+@pytest.mark.requirement("NET-6b")
+async def test_an_ask_is_ended_by_its_id(tmp_path: Path) -> None:
+    begun: asyncio.Queue[str] = asyncio.Queue()
+    async with (
+        broker(tmp_path) as mosquitto,
+        daemon(with_tool(tmp_path, mosquitto.port, seconds=30.0)),
+        MqttClient(Address(port=mosquitto.port)) as client,
+    ):
+        asking = asyncio.create_task(
+            client.ask("hi", on_event=lambda event: begun.put_nowait(event["ask_id"]))
+        )
+        assert await client.cancel(await begun.get())
+        assert (await asking).outcome == "cancelled"
 
 
 @pytest.mark.requirement("NET-6c")

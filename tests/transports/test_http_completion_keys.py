@@ -1,13 +1,32 @@
 """An Idempotency-Key at the door for OpenAI's clients: the same request is the same ask (NET-1)."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from session_runtime.types import AskRequest, AskResult, AskStarted, ErrorInfo
-from tests.transports.completing import BODY, PATH, STREAM, pieces
-from tests.transports.stub import TEXT, Emit, StubDoor, calling, finish, refused
+from session_runtime.ask.event_log import MOST_CHARS
+from session_runtime.types import (
+    AskEvent,
+    AskFinished,
+    AskRequest,
+    AskResult,
+    AskStarted,
+    ErrorInfo,
+)
+from tests.transports.completing import (
+    BODY,
+    PATH,
+    STARTED,
+    STREAM,
+    TOOL,
+    pieces,
+    said,
+    sent,
+    turn,
+)
+from tests.transports.stub import TEXT, AskFunction, Emit, StubDoor, calling, finish, refused
 
 KEYED = {"idempotency-key": "k1"}
 
@@ -25,6 +44,17 @@ class Once:
             return finish(refused(self._refusal), emit)
         emit(AskStarted(ask_id="a1", seq=0, generation=1, model="a"))
         return finish(AskResult("a1", "answered", f"run {self.ran}"), emit)
+
+
+def numbered(result: AskResult, *events: AskEvent) -> AskFunction:
+    """An ask that reports these events and its end, each with its number."""
+
+    async def ask(request: AskRequest, emit: Emit) -> AskResult:
+        for seq, event in enumerate((*events, AskFinished(ask_id="a1", result=result)), start=1):
+            emit(replace(event, seq=seq))
+        return result
+
+    return ask
 
 
 def text_of(answer: Any) -> str:
@@ -74,3 +104,35 @@ async def test_a_refusal_frees_the_key() -> None:
     async with calling(StubDoor(ask)) as client:
         answers = [await client.post(PATH, json=BODY, headers=KEYED) for _ in range(2)]
     assert ([each.status_code for each in answers], ask.ran) == ([503, 503], 2)
+
+
+@pytest.mark.requirement("NET-1b")
+async def test_a_kept_completion_loses_nothing_of_what_made_room_for_its_long_text() -> None:
+    long = "x" * MOST_CHARS
+    result = AskResult("a1", "answered", long, messages=("first",))
+    ask = numbered(result, STARTED, sent("first"), turn(), said(long))
+    body = {"messages": BODY["messages"]}
+    async with calling(StubDoor(ask)) as client:
+        whole = [await client.post(PATH, json=body, headers=KEYED) for _ in range(2)]
+        streaming, other = {**body, "stream": True}, {"idempotency-key": "k2"}
+        streams = [await client.post(PATH, json=streaming, headers=other) for _ in range(2)]
+    assert {each.json()["model"] for each in whole} == {"fast"}
+    assert {text_of(each) for each in whole} == {f"first\n\n{long}"}
+    assert {streamed(each.text) for each in streams} == {f"first\n\n{long}"}
+    assert {piece["model"] for each in streams for piece in pieces(each.text)} == {"fast"}
+
+
+@pytest.mark.requirement("NET-1b")
+async def test_a_kept_completion_that_failed_after_tools_ran_is_not_to_be_repeated_then_either() -> (
+    None
+):
+    result = AskResult("a1", "failed", error=ErrorInfo("model.rate_limited", "later", True))
+    ask = numbered(result, STARTED, turn(), TOOL, said("x" * MOST_CHARS))
+    async with calling(StubDoor(ask)) as client:
+        told = [await client.post(PATH, json=BODY, headers=KEYED) for _ in range(2)]
+        streamed_ = [
+            await client.post(PATH, json=STREAM, headers={"idempotency-key": "k2"})
+            for _ in range(2)
+        ]
+    assert {each.headers["x-should-retry"] for each in told} == {"false"}
+    assert streamed_[1].headers.get("x-should-retry", "false") == "false"

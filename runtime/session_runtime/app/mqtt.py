@@ -12,10 +12,11 @@ from session_runtime.app.runtime import Runtime
 from session_runtime.config.mqtt import MqttSettings
 from session_runtime.config.settings import Settings
 from session_runtime.registry.keyring import Keyring
-from session_runtime.types import AskEvent, AskRequest, AskResult
+from session_runtime.types import AskEvent, AskRequest, AskResult, Principal
 
 _DOOR: Final = "session_runtime.transports.mqtt"
 _LONGEST_HOST: Final = 40
+_BY_CALLER: Final = "cancelled.caller"
 
 
 class MqttServing(Protocol):
@@ -48,6 +49,14 @@ class RuntimeDoor:
     async def ask(self, request: AskRequest, emit: Callable[[AskEvent], None]) -> AskResult:
         """See ``MqttDoor``."""
         return await self._runtime.ask(request, emit)
+
+    def cancel(self, ask_id: str, principal: Principal) -> bool:
+        """See ``MqttDoor``: one may end its own asks, and an administrator all."""
+        running = self._runtime.running
+        found = (ask for ask in running.list() if ask.ask_id == ask_id)
+        if not any(principal.admin or ask.principal == principal.name for ask in found):
+            return False
+        return running.cancel(ask_id, "its caller ended this ask", _BY_CALLER) > 0
 
     def keys(self) -> Keyring:
         """See ``MqttDoor``."""

@@ -336,7 +336,7 @@ async def open_runtime(
             service = AskService(builder.generations, records.keep, resources)
             kept = KeptAsks(service.ask)
             callbacks = Callbacks(lambda: current().settings.callbacks, _open_post)
-            callers = Callers(builder.generations, resources)
+            callers = Callers(builder.generations, resources, service.count_call)
             try:
                 async with watcher.running(), lists.running(), shared.running():
                     yield Runtime(

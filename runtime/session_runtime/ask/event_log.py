@@ -5,7 +5,7 @@ from collections import deque
 from typing import Final
 
 from session_runtime.ask.lengths import FRAME_CHARS, chars_of
-from session_runtime.types import AskEvent, AskFinished, AskResult
+from session_runtime.types import AskEvent, AskFinished, AskResult, AskStarted, ToolStarted
 
 MOST_EVENTS: Final = 2_048
 MOST_CHARS: Final = 512 * 1024
@@ -24,12 +24,24 @@ class EventLog:
         self._events: deque[tuple[AskEvent, int]] = deque()
         self._chars = 0
         self._result: AskResult | None = None
+        self._model: str | None = None
+        self._tools_ran = False
         self._changed = asyncio.Event()
 
     @property
     def result(self) -> AskResult | None:
         """How the ask ended; None until it has."""
         return self._result
+
+    @property
+    def model(self) -> str | None:
+        """The profile that answers, however long ago it was told; None until it has begun."""
+        return self._model
+
+    @property
+    def tools_ran(self) -> bool:
+        """Whether any tool was called, however long ago it was told."""
+        return self._tools_ran
 
     @property
     def chars(self) -> int:
@@ -50,9 +62,20 @@ class EventLog:
         self._chars += chars
         while len(self._events) > 1 and not self._fits():
             self._chars -= self._events.popleft()[1]
-        if isinstance(event, AskFinished):
-            self._result = event.result
+        self._note(event)
         self.wake()
+
+    def _note(self, event: AskEvent) -> None:
+        """Remember what every reader has to know, though its event may have made room."""
+        match event:
+            case AskStarted():
+                self._model = event.model
+            case ToolStarted():
+                self._tools_ran = True
+            case AskFinished():
+                self._result = event.result
+            case _:
+                pass
 
     def wake(self) -> None:
         """Let everybody who waits look again."""

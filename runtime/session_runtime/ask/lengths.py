@@ -1,8 +1,9 @@
 """How long requests, events and results are, in characters, more or less; what is too long others decide."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
+from session_runtime.direct import DirectCall
 from session_runtime.types import (
     AskEvent,
     AskFinished,
@@ -15,6 +16,7 @@ from session_runtime.types import (
     MessageSent,
     Notice,
     TextDelta,
+    ToolCall,
     ToolStarted,
     TurnStarted,
 )
@@ -22,36 +24,62 @@ from session_runtime.types import (
 FRAME_CHARS: Final = 200
 """What an event or a message takes besides its texts."""
 
+VALUE_CHARS: Final = 8
+"""What a number takes, or anything else that is no text."""
+
 
 def chars_of_messages(messages: Iterable[Message]) -> int:
-    """How long messages are, in characters: texts, images and arguments."""
+    """How long messages are, in characters: texts, images, calls, and what else came with them."""
     return sum(
-        _chars_of_content(message.content)
-        + sum(FRAME_CHARS + len(call.arguments) for call in message.tool_calls)
-        + FRAME_CHARS
+        FRAME_CHARS
+        + _chars_of_content(message.content)
+        + len(message.tool_call_id or "")
+        + sum(map(_chars_of_call, message.tool_calls))
+        + _chars_of_value(message.extra)
         for message in messages
     )
 
 
+def _chars_of_call(call: ToolCall) -> int:
+    named = len(call.id) + len(call.name)
+    return FRAME_CHARS + named + len(call.arguments) + _chars_of_value(call.extra)
+
+
 def chars_of_request(request: AskRequest) -> int:
-    """How long a request is, in characters: texts, images, arguments, metadata."""
-    texts = len(request.text or "") + len(request.instructions or "")
-    texts += request.call.chars if request.call is not None else 0
-    more = sum(len(name) + _chars_of_value(value) for name, value in request.metadata.items())
-    return texts + more + chars_of_messages((*request.history, *request.messages))
+    """How long a request is, in characters: all of it that its sender may make long."""
+    who = request.identity
+    names = (who.user, who.channel, who.group, request.conversation, request.model)
+    lists = (who.roles or (), request.confirmations, request.declined)
+    texts = (request.text, request.instructions, *names)
+    return (
+        sum(len(text) for text in texts if text is not None)
+        + sum(_chars_of_value(tuple(each)) for each in lists)
+        + _chars_of_direct(request.call)
+        + _chars_of_value(request.metadata)
+        + chars_of_messages((*request.history, *request.messages))
+    )
+
+
+def _chars_of_direct(call: DirectCall | None) -> int:
+    if call is None:
+        return 0
+    return len(call.tool) + (call.chars or _chars_of_value(call.arguments))
 
 
 def _chars_of_value(value: object) -> int:
-    """About how long a value of JSON is, which is at most 64 levels deep."""
-    match value:
-        case str():
-            return len(value)
-        case dict():
-            return sum(len(name) + _chars_of_value(each) for name, each in value.items())
-        case list() | tuple():
-            return sum(map(_chars_of_value, value))
-        case _:
-            return 8
+    """About how long a value of JSON is; what it holds several times, be it itself, is counted once."""
+    chars, left, seen = 0, [value], set[int]()
+    while left:
+        match left.pop():
+            case str() as text:
+                chars += len(text)
+            case Mapping() | list() | tuple() as many:
+                if id(many) not in seen:
+                    seen.add(id(many))
+                    left += [*many.keys(), *many.values()] if isinstance(many, Mapping) else many
+            case _:
+                chars += VALUE_CHARS
+    return chars
 
 
 def chars_of(event: AskEvent) -> int:

@@ -105,8 +105,7 @@ class Places:
             self._take(claim)
             return False
         waiting = _Waiting(claim, asyncio.get_running_loop().create_future(), claim.chars)
-        users = self._waiting.setdefault(claim.principal, {})
-        users.setdefault(claim.user, {})[claim.ask_id] = waiting
+        self._asks_of(claim)[claim.ask_id] = waiting
         self._queued[claim.principal] += 1
         self._chars[claim.principal] += waiting.chars
         try:
@@ -213,6 +212,21 @@ class Places:
             self._go_last(claim)
             self._take(claim)
             chosen.go_on.set_result(None)
+
+    def _asks_of(self, claim: Claim) -> dict[str, _Waiting]:
+        """Those of the same user that wait, whose turn comes before that of users who have a place by now.
+
+        So an ask that was let in at once counts in the round, and nobody who has no place is passed over.
+        """
+        users = self._waiting.setdefault(claim.principal, {})
+        if claim.user in users:
+            return users[claim.user]
+        names = [*users]
+        while names and self._of_user[claim.whose] == 0 < self._of_user[claim.principal, names[-1]]:
+            names.pop()
+        later = {name: users.pop(name) for name in [*users][len(names) :]}
+        users |= {claim.user: {}, **later}
+        return users[claim.user]
 
     def _go_last(self, claim: Claim) -> None:
         """Put the principal and the user who have just been served behind all others."""

@@ -35,6 +35,8 @@ from session_runtime.types import (
     AskRequest,
     AskResult,
     ErrorInfo,
+    Identity,
+    Principal,
     RunningAsk,
 )
 
@@ -193,6 +195,18 @@ class AskService:
         else:
             ask.task.cancel()
         return True
+
+    def count_call(self, principal: Principal, stated: Identity) -> None:
+        """Count a call of a tool that is made without an ask as an ask of that user (NET-5).
+
+        Raises BusyError, and counts nothing, if it is one too many.
+        """
+        request = AskRequest(principal=principal, identity=stated)
+        try:
+            self._admission.enter(Who(principal.name, user_of(request)), self._limits(request))
+        except BusyError as error:
+            self._refused[error.code] += 1
+            raise
 
     def _bounds(self) -> Bounds:
         settings = self._settings.runtime

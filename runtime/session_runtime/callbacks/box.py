@@ -137,7 +137,7 @@ class Callbacks:
     async def _tell(self, wanted: Expected) -> None:
         result = await wanted.finished()
         body = await aside("writing a callback", partial(_body, wanted, result))
-        with self._shares.carrying(wanted.name, len(body)) as no_room:
+        async with self._shares.carrying(wanted.name, len(body)) as no_room:
             sent = Sent(0, no_room) if no_room else await self._send(wanted, body)
         if sent.fault:
             self._fail(wanted, sent)

@@ -17,15 +17,16 @@ from session_runtime.cli.reading import Look, reader_of
 from session_runtime.cli.screen import one_line, print_json
 from session_runtime.client import fleet_http
 from session_runtime.client.fleet import Finding, findings, merged
+from session_runtime.client.mqtt_line import Broker
 from session_runtime.config.addresses import broker_address
 from session_runtime.config.fleet import replica_url
 from session_runtime.config.mqtt import MqttSettings, tls_context
 from session_runtime.config.secrets import UnreadableError, is_reference, resolve
 from session_runtime.config.settings import Settings
-from session_runtime.errors import ConfigError, Problem, RequestError
+from session_runtime.errors import ConfigError, Problem, RequestError, SessionRuntimeError
 from session_runtime.wire.presence import Presence
 
-_MQTT: Final = ("session_runtime.client.mqtt_line", "session_runtime.client.fleet_mqtt")
+_MQTT: Final = ("session_runtime.client.mqtt_broker", "session_runtime.client.fleet_mqtt")
 _LARGEST_PACKET: Final = 1_048_576
 """Larger than any status that is read, so that one which is too large is seen and told of."""
 
@@ -43,9 +44,14 @@ def show_fleet(files: Files, options: FleetOptions, *, as_json: bool) -> int:
     """Ask all replicas, print what they said, and give the exit code."""
     reader = reader_of(files)
     settings = Look(reader)().settings
-    asked = _asked(settings, _urls(settings, options), reader.path.parent)
-    replicas, left_out = asyncio.run(asked)
-    wrong = findings(replicas, stopped_are_fine=options.stopped_are_fine, left_out=left_out)
+    seen = asyncio.run(_asked(settings, _urls(settings, options), reader.path.parent))
+    replicas = seen.replicas
+    wrong = findings(
+        replicas,
+        stopped_are_fine=options.stopped_are_fine,
+        left_out=seen.left_out,
+        broker_fault=seen.broker_fault,
+    )
     if as_json:
         print_json(_page(replicas, wrong))
     else:
@@ -72,15 +78,27 @@ def _urls(settings: Settings, options: FleetOptions) -> Sequence[str]:
     return urls
 
 
-async def _asked(
-    settings: Settings, urls: Sequence[str], folder: Path
-) -> tuple[tuple[Presence, ...], int]:
-    """What replicas said, and how many statuses at the broker were not looked at."""
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What replicas said; how many statuses at the broker were not looked at, and why none was."""
+
+    replicas: tuple[Presence, ...]
+    left_out: int = 0
+    broker_fault: str | None = None
+
+
+async def _asked(settings: Settings, urls: Sequence[str], folder: Path) -> _Seen:
+    """Ask at the addresses and at the broker; a broker that cannot be read hides no answer of the others."""
     by_http = await fleet_http.presences(urls, _key(settings, folder)) if urls else ()
     if not settings.mqtt.enabled:
-        return merged(by_http), 0
-    by_mqtt, left_out = await _by_mqtt(settings.mqtt)
-    return merged(by_mqtt, by_http), left_out
+        return _Seen(merged(by_http))
+    try:
+        by_mqtt, left_out = await _by_mqtt(settings.mqtt)
+    except SessionRuntimeError as error:
+        if not urls:
+            raise
+        return _Seen(merged(by_http), broker_fault=str(error))
+    return _Seen(merged(by_mqtt, by_http), left_out)
 
 
 def _key(settings: Settings, folder: Path) -> str | None:
@@ -109,7 +127,7 @@ async def _by_mqtt(mqtt: MqttSettings) -> tuple[tuple[Presence, ...], int]:
         told = f"the certificates cannot be read: {error}"
         raise ConfigError([Problem(told, key="mqtt.tls_ca")]) from error
     at = broker_address(mqtt.url)
-    broker = line.Broker(at.host, at.port, mqtt.username, _password(mqtt), tls)
+    broker = Broker(at.host, at.port, mqtt.username, _password(mqtt), tls)
     connect = line.BrokerConnect(broker, _LARGEST_PACKET)
     seen = await reading.presences(connect, mqtt.prefix)
     return seen.presences, seen.left_out

@@ -11,11 +11,11 @@ from session_runtime.cli.options import Files, file_options, json_option
 from session_runtime.cli.proof import KEYS, NO_KEY, OPEN, STILL_IN, proven
 from session_runtime.cli.reading import Look, looked_at, opened_to_edit, reader_of
 from session_runtime.cli.screen import print_json
-from session_runtime.config.edit import ConfigFile, draft, open_file, plan, write
+from session_runtime.config.edit import ConfigFile, draft, judged, open_file, write
 from session_runtime.config.http import HttpKey
 from session_runtime.config.rewrite import rewritten
 from session_runtime.config.snapshot import ConfigSnapshot
-from session_runtime.config.written import REMOVED
+from session_runtime.config.written import REMOVED, value_at
 from session_runtime.errors import RequestError
 from session_runtime.registry.keyring import hash_of, new_key
 from session_runtime.spelling import hint
@@ -48,20 +48,31 @@ def add_key(name: str, files: Files, to_file: bool, as_json: bool, **more: Any) 
     """
     reader = reader_of(files)
     file = opened_to_edit(reader) if to_file else _opened_to_show(reader)
-    snapshot = Look(reader)() if to_file else looked_at(reader, file.content)
-    if name in snapshot.settings.http.keys:
-        raise RequestError(f"there is a key of {name!r} already: keys revoke it, or choose a name")
     key = new_key()
     entry = {"hash": hash_of(key), **_given(more)}
+    _expect_new(name, value_at(file.data, (*KEYS, name)) is not REMOVED)
+    edit = draft(file, {(*KEYS, name): entry})
+    # what the file says without the key need be no good: some of it is allowed only where there are keys
+    snapshot = Look(reader)(edit.content) if to_file else looked_at(reader, edit.content)
+    origins = {each.origin.kind for each in snapshot.provenance[(*KEYS, name, "hash")]}
+    _expect_new(name, bool(origins - {"config", "default"}))
     if to_file:
-        write(proven(reader, draft(file, {(*KEYS, name): entry})))
+        write(proven(reader, edit))
     else:
-        plan(file, {(*KEYS, name): entry}, Look(reader))
+        judged(edit, Look(reader))
     if as_json:
         print_json({"name": name, "key": key, "hash": entry["hash"], "written": to_file})
         return
     click.echo(key)
     click.echo(_what_next(file, name, entry, to_file), err=True)
+    mqtt = snapshot.settings.mqtt
+    if mqtt.enabled and name not in mqtt.signers:
+        click.echo(f"to ask by MQTT it needs a signing secret too: [mqtt.signers.{name}]", err=True)
+
+
+def _expect_new(name: str, is_there: bool) -> None:
+    if is_there:
+        raise RequestError(f"there is a key of {name!r} already: keys revoke it, or choose a name")
 
 
 def _opened_to_show(reader: ConfigReader) -> ConfigFile:

@@ -18,6 +18,7 @@ MOST: Final = 1_000
 
 Kind = Literal[
     "empty",
+    "broker",
     "left_out",
     "unknown",
     "offline",
@@ -49,17 +50,23 @@ def merged(*seen: Iterable[Presence]) -> tuple[Presence, ...]:
 
 
 def findings(
-    replicas: Sequence[Presence], *, stopped_are_fine: bool = False, left_out: int = 0
+    replicas: Sequence[Presence],
+    *,
+    stopped_are_fine: bool = False,
+    left_out: int = 0,
+    broker_fault: str | None = None,
 ) -> tuple[Finding, ...]:
     """Everything to warn of, in the order of ``Kind``; nothing if all are there and alike.
 
     ``stopped_are_fine``: replicas that said goodbye are no reason to warn, as a rollout leaves some.
-    ``left_out`` is of how many more there was a status that was not looked at.
+    ``left_out`` is of how many more there was a status that was not looked at, ``broker_fault`` why none of
+    those at the broker was.
     """
     there = [each for each in replicas if each.state in ("ready", "draining")]
     serving = [each for each in there if each.state == "ready"]
     found = [
         *([] if serving else [Finding("empty", "no replica is ready")]),
+        *([] if broker_fault is None else [_unread(broker_fault)]),
         *([_left_out(left_out)] if left_out else []),
         *_states(replicas, stopped_are_fine=stopped_are_fine),
         *_stale(there),
@@ -69,6 +76,10 @@ def findings(
         *_edits(there),
     ]
     return tuple(found)
+
+
+def _unread(fault: str) -> Finding:
+    return Finding("broker", f"only those asked by their address are shown: {fault}")
 
 
 def _left_out(number: int) -> Finding:

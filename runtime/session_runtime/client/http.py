@@ -9,7 +9,6 @@ import math
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from types import TracebackType
 from typing import Any, Final, TypeVar
@@ -17,13 +16,15 @@ from urllib.parse import quote, urlencode
 
 import httpx2
 
+from session_runtime.client.asking import asked, seconds
+from session_runtime.client.attempts import Attempts
 from session_runtime.client.http_answers import HttpAnswer, InvokeAnswer
 from session_runtime.client.http_line import CutError, HttpLine, refusal_of
-from session_runtime.client.http_tries import OnEvent, Run, Tries
+from session_runtime.client.http_tries import OnEvent, Run, no_answer
 from session_runtime.client.pauses import Pauses, Waits
 from session_runtime.errors import RequestError, SessionRuntimeError, TransientError
 from session_runtime.types import AskRequest, Identity
-from session_runtime.wire import request_to_json, to_bytes
+from session_runtime.wire import written_request
 
 LEAVE_S: Final = 5.0
 """How long whoever gives up an ask waits for the daemon to hear of it."""
@@ -51,8 +52,8 @@ class HttpClient:
         pauses: Pauses | None = None,
         transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
+        self._timeout_s = seconds("timeout_s", timeout_s)
         self._line = HttpLine(url, key, transport)
-        self._timeout_s = timeout_s
         self._pauses = pauses or Pauses()
 
     async def __aenter__(self) -> "HttpClient":
@@ -80,7 +81,7 @@ class HttpClient:
         What is busy, cut off or restarted is sent again with the same key, and goes on where it was.
         """
         return await self._run(
-            "/v1/ask", _asked(request, deadline_s), on_event, timeout_s, idempotency_key
+            "/v1/ask", asked(request, deadline_s), on_event, timeout_s, idempotency_key
         )
 
     async def start(
@@ -91,7 +92,7 @@ class HttpClient:
         idempotency_key: str | None = None,
     ) -> str:
         """Start an ask that goes on alone; gives its id. ``callback`` names who is told of its end."""
-        body = {**_asked(request, None), "detach": True}
+        body = {**asked(request), "detach": True}
         if callback is not None:
             body["callback"] = callback
         return str((await self._send("POST", "/v1/ask", body, idempotency_key))["ask_id"])
@@ -127,7 +128,7 @@ class HttpClient:
     ) -> InvokeAnswer:
         """Call a tool by its name, where the daemon offers that; once, however often it is sent."""
         who = AskRequest(identity=identity or Identity(), confirmations=confirmations)
-        body = {**_asked(who, deadline_s), "arguments": dict(arguments or {})}
+        body = {**asked(who, deadline_s), "arguments": dict(arguments or {})}
         path = f"/v1/tools/{_segment('tool', tool)}/invoke"
         return InvokeAnswer(await self._run(path, body, on_event, timeout_s, idempotency_key))
 
@@ -154,7 +155,7 @@ class HttpClient:
                 try:
                     await self._pause(waits, error, until)
                 except CutError as late:
-                    raise Tries(cause=late).no_answer(self._timeout_s) from late
+                    raise no_answer(Attempts(cause=late), self._timeout_s) from late
             else:
                 await self._pause(waits, None)
 
@@ -192,21 +193,22 @@ class HttpClient:
         self, method: str, path: str, body: Mapping[str, Any] | None = None, key: str | None = None
     ) -> Mapping[str, Any]:
         """Send a request that is answered at once, again if that is harmless: with a key it is."""
-        data = None if body is None else to_bytes(body)
+        data = None if body is None else written_request(body)
         named = None if body is None else key or _new_key()
-        fetch = partial(self._line.fetch, method, path, data, named)
-        tries = Tries()
-        return await self._in_time(self._again(fetch, tries), self._timeout_s, lambda: tries)
+        attempts = Attempts()
+        fetch = partial(self._line.fetch, method, path, data, named, leaves=attempts.leave)
+        return await self._in_time(self._again(fetch, attempts), self._timeout_s, attempts)
 
-    async def _again(self, fetch: Callable[[], Awaitable[T]], tries: Tries) -> T:
+    async def _again(self, fetch: Callable[[], Awaitable[T]], attempts: Attempts) -> T:
         waits, until = self._waits(), self._until(self._timeout_s)
         while True:
-            before, tries.sent = tries.sent, True
+            attempts.begin()
             try:
                 return await fetch()
             except (CutError, TransientError) as error:
-                tries.sent = isinstance(error, CutError) and (before or error.sent)
-                tries.cause = error
+                if isinstance(error, TransientError) and not error.may_have_run:
+                    attempts.refuse(attempts.number)
+                attempts.cause = error
                 await self._pause(waits, error, until)
 
     async def _run(
@@ -217,10 +219,12 @@ class HttpClient:
         timeout_s: float | None,
         key: str | None,
     ) -> HttpAnswer:
-        run, limit_s = Run(path, to_bytes(body), key or _new_key(), on_event), timeout_s
-        limit_s = self._timeout_s if limit_s is None else limit_s
+        run = Run(path, written_request(body), key or _new_key(), on_event)
+        limit_s = self._timeout_s if timeout_s is None else seconds("timeout_s", timeout_s)
         try:
-            return await self._in_time(self._finish(run, self._until(limit_s)), limit_s, run.begun)
+            return await self._in_time(
+                self._finish(run, self._until(limit_s)), limit_s, run.attempts
+            )
         except (asyncio.CancelledError, TransientError):
             await self._leave(run)
             raise
@@ -234,10 +238,10 @@ class HttpClient:
                 result = await self._follow(run)
                 if (refused := refusal_of(result)) is None:
                     return run.answer(result)
-                run.ask_id, run.seq, run.tries.sent = None, 0, False  # nothing ran, the key is free
+                run.refused()
                 raise refused
             except (CutError, TransientError) as error:
-                run.tries.cause = error
+                run.attempts.cause = error
                 waits = self._waits() if run.seq > seen else waits
                 await self._pause(waits, error, until)
             except RequestError as error:
@@ -247,13 +251,15 @@ class HttpClient:
 
     async def _follow(self, run: Run) -> Mapping[str, Any]:
         """One attempt: ask, or come back to the ask; gives its result."""
-        if run.ask_id is None:
-            run.attempt += 1
-            request = self._line.stream("POST", run.path, run.body, run.key)
+        asks = run.ask_id is None
+        if asks:
+            run.attempts.begin()
+            request = self._line.stream(
+                "POST", run.path, run.body, run.key, leaves=run.attempts.leave
+            )
         else:
-            path = f"{_place(run.ask_id)}/events?{urlencode({'after': run.seq})}"
+            path = f"{_place(str(run.ask_id))}/events?{urlencode({'after': run.seq})}"
             request = self._line.stream("GET", path)
-        before, run.tries.sent = run.tries.sent, True
         try:
             async with request as stream:
                 run.ask_id = stream.ask_id or run.ask_id
@@ -262,14 +268,11 @@ class HttpClient:
                     if event["type"] == "ask.finished":
                         result: Mapping[str, Any] = event["result"]
                         return result
-        except CutError as error:
-            run.unsure = run.unsure or (error.sent and run.ask_id is None)
-            run.tries.sent = before or error.sent
+        except SessionRuntimeError as error:
+            if asks and not (isinstance(error, TransientError) and error.may_have_run):
+                run.refused()
             raise
-        except SessionRuntimeError:
-            run.tries.sent = False
-            raise
-        raise CutError("the events ended before the ask", sent=True)
+        raise CutError("the events ended before the ask")
 
     async def _leave(self, run: Run) -> None:
         """Tell the daemon that nobody waits for the ask any more; best effort, and not for long.
@@ -278,13 +281,13 @@ class HttpClient:
         """
         with suppress(SessionRuntimeError, CutError, TimeoutError):
             async with asyncio.timeout(LEAVE_S):
-                if run.ask_id is None and run.tries.sent:
+                if run.ask_id is None and run.attempts.may_have_run:
                     async with self._line.stream("POST", run.path, run.body, run.key) as stream:
                         run.ask_id = stream.ask_id
                 if run.ask_id is not None:
                     await self._line.fetch("DELETE", _place(run.ask_id))
 
-    async def _in_time(self, work: Awaitable[T], timeout_s: float, tries: Callable[[], Tries]) -> T:
+    async def _in_time(self, work: Awaitable[T], timeout_s: float, attempts: Attempts) -> T:
         limit = asyncio.timeout(timeout_s)
         try:
             async with limit:
@@ -292,7 +295,7 @@ class HttpClient:
         except (TimeoutError, CutError) as error:
             if isinstance(error, TimeoutError) and not limit.expired():
                 raise
-            raise tries().no_answer(timeout_s) from error
+            raise no_answer(attempts, timeout_s) from error
 
     def _until(self, limit_s: float) -> float:
         return asyncio.get_running_loop().time() + limit_s
@@ -310,19 +313,6 @@ class HttpClient:
         if error is not None:
             _log.info("the request is sent again: %s", error)
         await self._pauses.sleep(wait_s)
-
-
-def _asked(
-    request: AskRequest | Mapping[str, Any] | str, deadline_s: float | None
-) -> dict[str, Any]:
-    if deadline_s is not None and not (math.isfinite(deadline_s) and deadline_s > 0):
-        raise RequestError(f"deadline_s is {deadline_s}: give a number of seconds above 0")
-    if isinstance(request, str):
-        request = AskRequest(request)
-    if isinstance(request, AskRequest):
-        deadline_s = request.deadline_s if deadline_s is None else deadline_s
-        return request_to_json(replace(request, deadline_s=deadline_s))
-    return {**request, **({} if deadline_s is None else {"deadline_s": deadline_s})}
 
 
 def _place(ask_id: str) -> str:

@@ -4,43 +4,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from session_runtime.client.answers import Answer
+
 
 @dataclass(frozen=True, slots=True)
-class HttpAnswer:
-    """How an ask ended: ``result`` as over all doors (INT-2), and how often it was sent.
+class HttpAnswer(Answer):
+    """How an ask ended over HTTP, and how often it was sent.
 
     ``may_have_run_twice``: it was sent again, and nobody could tell that the daemon knew it already.
     """
 
-    result: Mapping[str, Any]
     attempt: int = 1
     may_have_run_twice: bool = False
-
-    @property
-    def ask_id(self) -> str:
-        """The id of the ask."""
-        return str(self.result["ask_id"])
-
-    @property
-    def outcome(self) -> str:
-        """How it ended."""
-        return str(self.result["outcome"])
-
-    @property
-    def text(self) -> str:
-        """What was answered."""
-        return str(self.result["text"])
-
-    @property
-    def pending(self) -> Sequence[Mapping[str, Any]]:
-        """The calls that wait for a person."""
-        return tuple(self.result.get("pending", ()))
-
-    @property
-    def error(self) -> Mapping[str, Any] | None:
-        """Why it did not end well, None if it did."""
-        error: Mapping[str, Any] | None = self.result.get("error")
-        return error
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ When and how often a request is sent is decided in ``http``.
 
 import json
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -19,18 +19,21 @@ CONNECT_S: Final = 10.0
 SILENCE_S: Final = 45.0
 """A stream that says nothing for so long, not even a ping, is dead."""
 
+_LEAVES: Final = ".send_request_headers.started"
 _KEY: Final = re.compile(r"[\x21-\x7e]{1,255}")
 _MOST_HEAD: Final = 64 * 1024
 _WHOSE_REQUEST_IS_WRONG: Final = ("request", "auth", "confirmation")
 _BUSY: Final = frozenset({429, 502, 503, 504})
+_BEHIND: Final = frozenset({502, 504})
+"""What stands before the daemon lost sight of it, so that it may have got the request."""
+
+
+Leaves = Callable[[], None]
+"""Called when the first byte of a request leaves: from then on it may arrive."""
 
 
 class CutError(Exception):
-    """There is no connection, or it broke; ``sent`` tells if the request may have arrived."""
-
-    def __init__(self, message: str, *, sent: bool) -> None:
-        super().__init__(message)
-        self.sent = sent
+    """There is no connection, or it broke."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,11 @@ class Stream:
                     if line.startswith(b"data: "):
                         yield json.loads(line[6:])
         except (httpx2.HTTPError, ValueError) as error:
-            raise CutError(_words(error), sent=True) from error
+            raise CutError(_words(error)) from error
+
+
+def _nothing() -> None:
+    """Nobody wants to know."""
 
 
 class HttpLine:
@@ -74,18 +81,40 @@ class HttpLine:
             trust_env=False,
             follow_redirects=False,
         )
+        self._tells = transport is None or isinstance(transport, httpx2.AsyncHTTPTransport)
 
     async def aclose(self) -> None:
         """Close all connections."""
         await self._client.aclose()
 
+    def _told(self, leaves: Leaves) -> dict[str, Any]:
+        """Have ``leaves`` called when a request leaves; at once if its way does not tell when that is."""
+        if not self._tells:
+            leaves()
+            return {}
+
+        async def trace(event: str, info: object) -> None:
+            del info
+            if event.endswith(_LEAVES):
+                leaves()
+
+        return {"trace": trace}
+
     async def fetch(
-        self, method: str, path: str, body: bytes | None = None, key: str | None = None
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        key: str | None = None,
+        *,
+        leaves: Leaves = _nothing,
     ) -> dict[str, Any]:
         """Send a request; gives the JSON object of the answer. Raises CutError, and what it says."""
-        headers = _headers(body, key)
+        headers, told = _headers(body, key), self._told(leaves)
         try:
-            response = await self._client.request(method, path, content=body, headers=headers)
+            response = await self._client.request(
+                method, path, content=body, headers=headers, extensions=told
+            )
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise _cut(error) from error
         if response.is_success:
@@ -96,12 +125,21 @@ class HttpLine:
 
     @asynccontextmanager
     async def stream(
-        self, method: str, path: str, body: bytes | None = None, key: str | None = None
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        key: str | None = None,
+        *,
+        leaves: Leaves = _nothing,
     ) -> AsyncIterator[Stream]:
         """Send a request whose answer is events. Raises CutError, and what the answer says instead."""
         headers = {**_headers(body, key), "accept": "text/event-stream"}
+        told = self._told(leaves)
         try:
-            request = self._client.build_request(method, path, content=body, headers=headers)
+            request = self._client.build_request(
+                method, path, content=body, headers=headers, extensions=told
+            )
             response = await self._client.send(request, stream=True)
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise _cut(error) from error
@@ -127,7 +165,10 @@ def error_of(status: int, body: bytes, wait_s: float | None = None) -> SessionRu
             return PermanentError(message, code=code)
     told = f"the daemon, or what stands before it, answered with status {status} and no JSON object"
     if status in _BUSY:
-        return TransientError(told, code="daemon.no_answer", retry_after_s=wait_s)
+        lost = status in _BEHIND
+        return TransientError(
+            told, code="daemon.no_answer", retry_after_s=wait_s, may_have_run=lost
+        )
     return PermanentError(told, code="daemon.bad_answer")
 
 
@@ -148,7 +189,7 @@ async def _refusal(response: httpx2.Response) -> Exception:
     try:
         body = (await response.aread())[:_MOST_HEAD]
     except httpx2.HTTPError as error:
-        return CutError(_words(error), sent=True)
+        return CutError(_words(error))
     return error_of(response.status_code, body, _retry_after(response))
 
 
@@ -189,8 +230,7 @@ def _cut(error: httpx2.HTTPError | httpx2.InvalidURL) -> CutError | RequestError
         error, httpx2.InvalidURL | httpx2.UnsupportedProtocol | httpx2.LocalProtocolError
     ):
         return RequestError(f"the request cannot be sent: {_words(error)}")
-    unsent = isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout)
-    return CutError(_words(error), sent=not unsent)
+    return CutError(_words(error))
 
 
 def _words(error: Exception) -> str:

@@ -2,9 +2,10 @@
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
+from session_runtime.client.attempts import Attempts
 from session_runtime.client.http_answers import HttpAnswer
 from session_runtime.errors import TransientError
 
@@ -12,30 +13,21 @@ OnEvent = Callable[[Mapping[str, Any]], None]
 _log: Final = logging.getLogger(__name__)
 
 
-@dataclass(slots=True)
-class Tries:
-    """The attempts of one request: whether one arrived, perhaps, and has no answer; why the last failed."""
-
-    sent: bool = False
-    cause: Exception | None = None
-
-    def no_answer(self, timeout_s: float) -> TransientError:
-        """The error once the time is up."""
-        ran = "the request may have run" if self.sent else "the request did not arrive"
-        why = "" if self.cause is None else f"; the last attempt: {self.cause}"
-        return TransientError(
-            f"no answer came in {timeout_s:g} s; {ran}{why}",
-            code="daemon.no_answer",
-            may_have_run=self.sent,
-        )
+def no_answer(attempts: Attempts, timeout_s: float) -> TransientError:
+    """The error once the time of a request is up."""
+    sent = attempts.may_have_run
+    ran = "the request may have run" if sent else "the request did not arrive"
+    why = "" if attempts.cause is None else f"; the last attempt: {attempts.cause}"
+    return TransientError(
+        f"no answer came in {timeout_s:g} s; {ran}{why}",
+        code="daemon.no_answer",
+        may_have_run=sent,
+    )
 
 
 @dataclass(slots=True)
 class Run:
-    """One request that is answered by events: what was heard of it, over all its attempts.
-
-    ``tries.sent`` tells that an ask without a name here yet may have begun.
-    """
+    """One request that is answered by events: what was heard of it, over all its attempts."""
 
     path: str
     body: bytes
@@ -43,18 +35,17 @@ class Run:
     on_event: OnEvent | None
     ask_id: str | None = None
     seq: int = 0
-    attempt: int = 0
-    unsure: bool = False
     told: bool = False
-    tries: Tries = field(default_factory=Tries)
-
-    def begun(self) -> Tries:
-        """The attempts, with what is known of the ask: one that has a name, or had, may have run."""
-        return replace(self.tries, sent=self.tries.sent or self.unsure or self.ask_id is not None)
+    attempts: Attempts = field(default_factory=Attempts)
 
     def forget(self) -> None:
-        """The daemon does not know the ask any more."""
-        self.ask_id, self.seq, self.unsure = None, 0, True
+        """The daemon does not know the ask any more; it may have run."""
+        self.ask_id, self.seq = None, 0
+
+    def refused(self) -> None:
+        """The ask did not begin, and its key is free."""
+        self.ask_id, self.seq = None, 0
+        self.attempts.refuse(self.attempts.number)
 
     def hear(self, event: Mapping[str, Any]) -> None:
         """Hand an event on; a function that fails is told once, and does not end the ask."""
@@ -71,4 +62,4 @@ class Run:
 
     def answer(self, result: Mapping[str, Any]) -> HttpAnswer:
         """How it ended, with how often it was sent."""
-        return HttpAnswer(result, self.attempt, self.unsure)
+        return HttpAnswer(result, self.attempts.number, self.attempts.unsure)

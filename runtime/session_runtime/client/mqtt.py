@@ -5,53 +5,58 @@ extra `mqtt`. What both ends agree on stands in ``wire/mqtt``.
 """
 
 import asyncio
+import importlib
+import importlib.util
 import logging
 import math
 import random
 import secrets
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final, Literal, assert_never
 
-from session_runtime.client.mqtt_acks import NotTakenError
+from session_runtime.client.answers import Answer
+from session_runtime.client.asking import asked, seconds
+from session_runtime.client.mqtt_faults import deadly, not_taken, wait_or_raise
 from session_runtime.client.mqtt_line import (
     Broker,
-    BrokerConnect,
     Connect,
     Line,
     LineError,
+    NotTakenError,
     Sent,
 )
-from session_runtime.client.mqtt_pending import Fault, LastWord, OnEvent, Pending
+from session_runtime.client.mqtt_pending import Fault, OnEvent, Pending
 from session_runtime.client.mqtt_replicas import GONE_S, News, Replicas
-from session_runtime.client.pauses import FIRST_WAIT_S, LONGEST_WAIT_S, Waits
+from session_runtime.client.mqtt_request import Request, Signer
+from session_runtime.client.pauses import FIRST_WAIT_S, Waits
+from session_runtime.client.trials import DEATHS, Trials
 from session_runtime.errors import PermanentError, RequestError, TransientError
-from session_runtime.wire import to_bytes
+from session_runtime.types import AskRequest
+from session_runtime.wire import written_request
 from session_runtime.wire.mqtt import (
-    ATTEMPT,
+    CANCEL,
+    CANCELLED,
     EVENTS,
-    EXPIRES,
-    PRINCIPAL,
-    SIGNATURE,
     STARTED,
-    Envelope,
     ask_topic,
     is_client_name,
+    is_prefix,
     is_replica_name,
     replica_topic,
     reply_root,
-    sign,
     status_topic,
 )
 
-SIGNED_S: Final = 240.0
-SKEW_S: Final = 30.0
-"""How far the clocks of both ends may be apart."""
-
 SILENCE_S: Final = 60.0
 """A request that nothing was heard of for so long is sent again; replicas tell every 15 s that it goes on."""
+
+STEADY_S: Final = 10.0
+"""A connection that lasted so long was a good one: the next is made soon if it breaks."""
+
+_LIBRARY: Final = "session_runtime.client.mqtt_broker"
 
 _Went = Literal["sent", "nobody", "lost"]
 """What became of a message to the broker: it is there, nobody takes it, or the connection broke."""
@@ -60,36 +65,16 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Signer:
-    """The principal that asks, and its signing secret (``[mqtt.signers]``).
+class MqttAnswer(Answer):
+    """How an ask ended by MQTT, who answered, and how often it was asked.
 
-    ``valid_s`` is how long a signature holds at most, in seconds; less than ``mqtt.max_signed_s``.
+    ``kept``: it is the answer of an earlier run. ``repeated``: that may not have been the first one.
     """
 
-    principal: str
-    secret: str = field(repr=False)
-    valid_s: float = SIGNED_S
-
-
-@dataclass(frozen=True, slots=True)
-class MqttAnswer:
-    """How an ask ended: ``result`` as over HTTP (INT-2), who answered, and how often it was asked."""
-
-    result: Mapping[str, Any]
     replica: str
     attempt: int
     kept: bool
     repeated: bool = False
-
-    @property
-    def outcome(self) -> str:
-        """How it ended."""
-        return str(self.result["outcome"])
-
-    @property
-    def text(self) -> str:
-        """What was answered."""
-        return str(self.result["text"])
 
     @property
     def may_have_run_twice(self) -> bool:
@@ -103,7 +88,7 @@ class MqttClient:
     ``silence_s`` is how long nothing may be heard of a request before it is sent again, ``gone_s`` how long
     a replica may be away without a goodbye before others are asked. ``name`` is the level of the topic below
     which answers come; without one it is the name of the broker's user, if there is one. ValueError if it
-    cannot be part of a topic.
+    or ``prefix`` cannot be part of a topic, PermanentError without the extra ``mqtt``.
     """
 
     def __init__(
@@ -116,17 +101,20 @@ class MqttClient:
         silence_s: float = SILENCE_S,
         gone_s: float = GONE_S,
         connect: Connect | None = None,
+        wall: Callable[[], float] = time.time,
     ) -> None:
-        self._connect = BrokerConnect(broker or Broker()) if connect is None else connect
-        self._prefix = prefix
+        self._connect = _connect_to(broker or Broker()) if connect is None else connect
+        self._prefix = _prefix(prefix)
         level = _name(name, broker)
         self._reply = f"{reply_root(prefix)}{level}/{secrets.token_hex(8)}"
         self._statuses = status_topic(prefix, "")
         self._signer = signer
+        self._wall = wall
         self._silence_s = silence_s
         self._pending: dict[bytes, Pending] = {}
         self._limits: set[asyncio.Timeout] = set()
         self._replicas = Replicas(gone_s, self._notice)
+        self._trials = Trials()
         self._fault = "there was no connection to the broker yet"
         self._closed = False
         self._line: Line | None = None
@@ -154,7 +142,7 @@ class MqttClient:
 
     async def ask(
         self,
-        request: Mapping[str, Any],
+        request: AskRequest | Mapping[str, Any] | str,
         *,
         timeout_s: float = 300.0,
         on_event: OnEvent | None = None,
@@ -162,21 +150,43 @@ class MqttClient:
         """Ask (INT-2), and give the answer within ``timeout_s`` seconds; events go to ``on_event``.
 
         What is busy is asked again. Raises RequestError for a wrong request or a wrong signature,
-        PermanentError if there is an answer that cannot be had, or a broker that takes no requests, and
-        TransientError if there is none in time, or before the block ends: ``mqtt.no_answer``, which may have
-        run, or ``mqtt.unreachable``, which has not, as no replica was there to take it. What ``on_event``
-        raises is raised as it is; the ask goes on without anybody who waits for it.
+        PermanentError if there is an answer that cannot be had, or a broker that does not take the request,
+        and TransientError if there is none in time, or before the block ends: ``mqtt.no_answer``, which may
+        have run, ``mqtt.unreachable``, which has not, as no replica was there to take it, or why all that
+        got it refused it, which has not run either. What ``on_event`` raises is raised as it is; the ask
+        goes on without anybody who waits for it.
         """
+        body = written_request(asked(request))
+        return await self._in_time(body, Pending(on_event), seconds("timeout_s", timeout_s))
+
+    async def cancel(self, ask_id: str, *, timeout_s: float = 30.0) -> bool:
+        """End an ask of this client, which is told of it by its result; whether it was told to just now.
+
+        ``ask_id`` is in its events. RequestError if no ask of that id waits here, and else as ``ask``.
+        """
+        found = (each for each in self._pending.values() if each.ask_id == ask_id)
+        replica = next((each.replica for each in found), None)
+        if replica is None:
+            raise RequestError(
+                f"no ask {ask_id!r} waits here: give the ask_id of an event of one that does",
+                code="request.unknown_ask",
+            )
+        pending = Pending(None, replica=replica)
+        body = written_request({CANCEL: ask_id})
+        answer = await self._in_time(body, pending, seconds("timeout_s", timeout_s))
+        return bool(answer.result[CANCELLED])
+
+    async def _in_time(self, body: bytes, pending: Pending, timeout_s: float) -> MqttAnswer:
         if self._closed:
             raise RuntimeError("this MqttClient was closed: ask within its block")
         correlation = secrets.token_bytes(16)
-        pending = self._pending[correlation] = Pending(on_event)
+        self._pending[correlation] = pending
         until = time.monotonic() + timeout_s
         limit = asyncio.timeout(timeout_s)
         self._limits.add(limit)
         try:
             async with limit:
-                return await self._ask(_Request(to_bytes(request), correlation, until), pending)
+                return await self._ask(Request(body, correlation, until, self._wall), pending)
         except TimeoutError as error:
             if not limit.expired():
                 raise  # it is what on_event raised
@@ -187,20 +197,23 @@ class MqttClient:
             del self._pending[correlation]
 
     def _no_answer(self, pending: Pending, when: str) -> TransientError:
-        if pending.attempt > 0:
+        if pending.attempts.may_have_run:
             return TransientError(
                 f"no answer came {when}; the request may have run",
                 code="mqtt.no_answer",
                 may_have_run=True,
             )
+        if pending.refusal is not None:
+            told = f"no replica took the request {when}: {pending.refusal.told}"
+            wait_s = pending.refusal.retry_after_s
+            return TransientError(told, code=pending.refusal.code, retry_after_s=wait_s)
         nobody = f"no replica takes requests at {ask_topic(self._prefix)}"
         return TransientError(
             f"no replica took the request {when}: {nobody if pending.idle else self._fault}",
             code="mqtt.unreachable",
-            may_have_run=False,
         )
 
-    async def _ask(self, request: "_Request", pending: Pending) -> MqttAnswer:
+    async def _ask(self, request: Request, pending: Pending) -> MqttAnswer:
         silent: int | None = None
         pauses = Waits(random.random)
         while True:
@@ -210,17 +223,24 @@ class MqttClient:
                 continue
             topic = self._where(pending, silent=silent == number)
             pending.again, silent = False, None
-            went = "sent" if topic is None else await self._sent(line, topic, request, pending)
+            went = "sent" if topic is None else await self._given(line, topic, request, pending)
             if went == "lost":
+                await asyncio.sleep(FIRST_WAIT_S)  # a lost connection is noticed where it is read
                 continue
             wait_s = pauses.next(0.0) if went == "nobody" else self._silence_s
             last = await pending.outcome(wait_s)
             if last is None:
                 silent = None if pending.again or went == "nobody" else number
             elif not isinstance(last.outcome, Fault):
-                return _answer(last.outcome, last)
-            elif not request.signature_expired(last.outcome):
-                await _wait_or_raise(last.outcome)
+                about = last.about
+                return MqttAnswer(
+                    last.outcome, about.replica, about.attempt, about.kept, about.repeated
+                )
+            elif request.signature_expired(last.outcome):
+                await asyncio.sleep(pauses.next(0.0))
+            else:
+                pending.refusal = last.outcome
+                await wait_or_raise(last.outcome)
 
     def _where(self, pending: Pending, *, silent: bool) -> str | None:
         """Where it is to be sent now; None to wait for what its replica says of itself.
@@ -230,6 +250,8 @@ class MqttClient:
         """
         if pending.replica is None:
             return ask_topic(self._prefix)
+        if pending.attempts.number == 0:
+            return replica_topic(self._prefix, pending.replica)  # it is meant for that one
         known = self._replicas.known(pending.replica)
         if known == "away" or (known is None and not silent):
             return None
@@ -239,27 +261,36 @@ class MqttClient:
         may_be_lost = silent or pending.again
         return replica_topic(self._prefix, pending.replica) if may_be_lost else None
 
-    async def _sent(self, line: Line, topic: str, request: "_Request", pending: Pending) -> _Went:
-        pending.sending(self._number)
-        about = {EVENTS: STARTED if pending.on_event is None else "all"}
-        if pending.attempt > 1:
-            about[ATTEMPT] = str(pending.attempt)
+    async def _given(self, line: Line, topic: str, request: Request, pending: Pending) -> _Went:
+        """Give it to the broker, alone if a connection broke over it; raises for one that is not taken."""
+        async with self._trials.turn(pending.deaths):
+            if line is not self._line:
+                return "lost"
+            if pending.final is not None:
+                return "sent"  # what was sent before is answered by now
+            try:
+                went = await self._sent(line, topic, request, pending)
+            except NotTakenError as error:
+                if pending.replica is not None:  # it was to be heard of again, and is under way
+                    return "sent"
+                raise not_taken(error) from error
+            except LineError as error:
+                pending.again = True
+                pending.deaths += error.broke
+                if pending.deaths < DEATHS or pending.replica is not None:
+                    return "lost"
+                raise deadly(request) from error
+            pending.deaths = 0
+            return went
+
+    async def _sent(self, line: Line, topic: str, request: Request, pending: Pending) -> _Went:
+        about = dict(pending.sending(self._number))
+        about[EVENTS] = STARTED if pending.on_event is None else "all"
         if self._signer is not None:
             about |= request.signed(self._signer, topic, self._reply)
         left_s = max(1, math.ceil(request.left_s()))
-        try:
-            taken = await line.publish(
-                Sent(topic, request.body, self._reply, request.correlation, left_s, about)
-            )
-        except LineError:
-            pending.again = True
-            await asyncio.sleep(FIRST_WAIT_S)  # a lost connection is noticed where it is read
-            return "lost"
-        except NotTakenError as error:
-            if pending.replica is None:  # else it was to be heard of again, and is under way
-                raise _not_taken(error) from error
-            return "sent"
-        if taken:
+        message = Sent(topic, request.body, self._reply, request.correlation, left_s, about)
+        if await line.publish(message):
             return "sent"
         pending.not_sent()
         if pending.replica is not None and topic != ask_topic(self._prefix):
@@ -267,11 +298,12 @@ class MqttClient:
         return "nobody"
 
     async def _keep_connected(self) -> None:
-        wait_s = FIRST_WAIT_S
+        pauses, clock = Waits(random.random), asyncio.get_running_loop().time
         while True:
+            since: float | None = None
             try:
                 async with self._connect((self._reply, f"{self._statuses}+")) as line:
-                    wait_s = FIRST_WAIT_S
+                    since = clock()
                     await self._read(line)
             except LineError as error:
                 self._fault = str(error)
@@ -279,8 +311,9 @@ class MqttClient:
             except Exception:  # noqa: BLE001 - whoever asks waits for the next connection
                 _log.exception("the MQTT client failed; it connects again")
             self._lose()
-            await asyncio.sleep(wait_s * (0.5 + random.random() / 2))
-            wait_s = min(LONGEST_WAIT_S, wait_s * 2)
+            if since is not None and clock() - since >= STEADY_S:
+                pauses = Waits(random.random)
+            await asyncio.sleep(pauses.next(0.0))
 
     async def _read(self, line: Line) -> None:
         self._line = line
@@ -321,37 +354,24 @@ class MqttClient:
                 pending.send_again()
 
 
-@dataclass(slots=True)
-class _Request:
-    """What is asked: until when, on a monotonic clock, and until when it was last signed."""
-
-    body: bytes
-    correlation: bytes
-    until: float
-    expires: int | None = None
-
-    def left_s(self) -> float:
-        return self.until - time.monotonic()
-
-    def signed(self, signer: Signer, topic: str, reply: str) -> Mapping[str, str]:
-        """Sign it for as long as it may take, and no longer than the signer has it."""
-        valid_s = min(signer.valid_s, self.left_s() + SKEW_S)
-        self.expires = expires = math.ceil(time.time() + valid_s)
-        envelope = Envelope(signer.principal, expires, topic, reply, self.correlation, self.body)
-        return {
-            PRINCIPAL: signer.principal,
-            EXPIRES: str(expires),
-            SIGNATURE: sign(envelope, signer.secret),
-        }
-
-    def signature_expired(self, fault: Fault) -> bool:
-        """Whether it was refused for a signature that has expired by now, and may be signed anew."""
-        expired = self.expires is not None and time.time() >= self.expires
-        return expired and fault.code == "auth.signature_expired"
+def _connect_to(broker: Broker) -> Connect:
+    if importlib.util.find_spec("aiomqtt") is None:
+        raise PermanentError(
+            "aiomqtt is not installed: pip install '.[mqtt]' in the source tree of session-runtime",
+            code="mqtt.no_library",
+        )
+    # aiomqtt is an extra: whoever brings connections of their own needs nothing of it
+    connect: Connect = importlib.import_module(_LIBRARY).BrokerConnect(broker)
+    return connect
 
 
-def _answer(result: Mapping[str, Any], last: LastWord) -> MqttAnswer:
-    return MqttAnswer(result, last.replica, last.attempt, last.kept, last.repeated)
+def _prefix(prefix: str) -> str:
+    if not is_prefix(prefix):
+        raise ValueError(
+            f"prefix {prefix!r} cannot be part of a topic: give that of the daemons (mqtt.prefix), at most"
+            " 8 names joined by /, without spaces, +, # and $"
+        )
+    return prefix
 
 
 def _name(name: str | None, broker: Broker | None) -> str:
@@ -365,19 +385,3 @@ def _name(name: str | None, broker: Broker | None) -> str:
             " and no empty level"
         )
     return name
-
-
-def _not_taken(error: NotTakenError) -> RequestError | PermanentError:
-    if error.too_large:
-        return RequestError(f"the request is too large: {error}", code="request.too_large")
-    return PermanentError(f"the request was not published: {error}", code="mqtt.not_taken")
-
-
-async def _wait_or_raise(fault: Fault) -> None:
-    """Wait until what is busy may be asked again; raise anything else."""
-    if fault.retry_after_s is not None:
-        await asyncio.sleep(fault.retry_after_s * (0.5 + random.random()))
-        return
-    if fault.code.partition(".")[0] in ("request", "auth", "confirmation"):
-        raise RequestError(fault.told, code=fault.code)
-    raise PermanentError(fault.told, code=fault.code)

@@ -18,6 +18,8 @@ from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
+from session_runtime.client.mqtt_line import NotTakenError
+
 QOS: Final = 1
 REFUSED: Final = 0x80
 """The first reason code of those that say no."""
@@ -40,12 +42,8 @@ _BAD_PUBLISH: Final = (MalformedPacket, ValueError, IndexError, struct.error)
 _T = TypeVar("_T")
 
 
-class NotTakenError(Exception):
-    """The broker does not take a message, and will not; ``too_large`` if that is for its size."""
-
-    def __init__(self, why: str, *, too_large: bool = False) -> None:
-        super().__init__(why)
-        self.too_large = too_large
+class BrokenError(aiomqtt.MqttError):
+    """The connection broke while the broker was given a message, before it said that it has it."""
 
 
 class Acks:
@@ -85,8 +83,8 @@ class Acks:
     ) -> bool:
         """Publish with QoS 1, and wait until the broker has the message.
 
-        False if the broker says that nobody gets it. Raises NotTakenError if it does not take it, and
-        MqttError if the connection broke.
+        False if the broker says that nobody gets it. Raises NotTakenError if it does not take it, MqttError
+        if there is no connection or no word of the broker, and BrokenError if the connection broke over it.
         """
         packed: bytes = properties.pack()  # type: ignore[no-untyped-call]
         size = _HEAD_BYTES + len(topic.encode()) + len(packed) + len(body)
@@ -143,7 +141,7 @@ class Acks:
         """Wait no longer: the connection is over."""
         for waiting in self._waiting.values():
             if not waiting.done():
-                waiting.set_exception(aiomqtt.MqttError("the connection broke"))
+                waiting.set_exception(BrokenError("the connection broke"))
 
     def _connected(
         self,

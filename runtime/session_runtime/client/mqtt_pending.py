@@ -6,23 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from session_runtime.client.attempts import Attempts
 from session_runtime.client.mqtt_line import Received
 from session_runtime.errors import RequestError
 from session_runtime.wire import parse_json
-from session_runtime.wire.mqtt import (
-    ALIVE,
-    ATTEMPT,
-    ERROR,
-    KEPT,
-    REPEATED,
-    REPLICA,
-    RESULT,
-    SEQ,
-    TYPE,
-    is_replica_name,
-)
+from session_runtime.wire.mqtt import ALIVE, CANCELLED, ERROR, RESULT, is_replica_name
+from session_runtime.wire.mqtt_answers import MOST_ATTEMPTS, About, about_of, sent_again
 
-MOST_ATTEMPTS: Final = 999
 LONGEST_RETRY_S: Final = 60.0
 
 OnEvent = Callable[[Mapping[str, Any]], None]
@@ -40,50 +30,53 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class LastWord:
-    """The last message to a request: its result or why there is none, from whom, to which attempt.
-
-    ``refused`` says that the request was not let in: an earlier or a later one may have been. ``repeated``
-    says that the run it is of may not have been the first one.
-    """
+    """The last message to a request: its result or why there is none, and what is said about it."""
 
     outcome: Mapping[str, Any] | Fault
-    replica: str
-    attempt: int
-    kept: bool
-    refused: bool
-    repeated: bool
+    about: About
+
+    @property
+    def refused(self) -> bool:
+        """Whether the request was not let in: an earlier or a later one may have been."""
+        return isinstance(self.outcome, Fault) and self.about.seq is None
 
 
 @dataclass(slots=True)
 class Pending:
     """An ask that waits.
 
-    ``replica`` has begun it, as far as is known; ``number`` is that of the connection it was last sent by,
-    ``sent_at`` when that was by the clock of the loop. ``idle`` says that nobody was there to take it.
-    ``changed`` is set with each message, and when it may have to be sent again.
+    ``replica`` has begun it as the ask ``ask_id``, as far as is known; ``number`` is that of the connection
+    it was last sent by, ``sent_at`` when that was by the clock of the loop. ``idle`` says that nobody was
+    there to take it, ``refusal`` why it was refused last, ``deaths`` how many connections broke while the
+    broker was given it. ``changed`` is set with each message, and when it may have to be sent again.
     """
 
     on_event: OnEvent | None
-    attempt: int = 0
+    attempts: Attempts = field(default_factory=Attempts)
     number: int = 0
     replica: str | None = None
+    ask_id: str | None = None
     sent_at: float = 0.0
+    deaths: int = 0
     idle: bool = False
     again: bool = False
     final: LastWord | None = None
+    refusal: Fault | None = None
     fault: Exception | None = None
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def sending(self, number: int) -> None:
-        """It is sent now, by the connection of that number."""
-        self.attempt = min(self.attempt + 1, MOST_ATTEMPTS)
+    def sending(self, number: int) -> Mapping[str, str]:
+        """It is sent now, by the connection of that number; gives what is said of the attempt."""
+        self.attempts.begin()
+        self.attempts.leave()
         self.number = number
         self.sent_at = asyncio.get_running_loop().time()
         self.again = self.idle = False
+        return sent_again(self.attempts.number, self.attempts.earlier)
 
     def not_sent(self) -> None:
         """Nobody was there to take what was sent just now, so that it cannot have run."""
-        self.attempt -= 1
+        self.attempts.take_back()
         self.idle = True
 
     def send_again(self) -> None:
@@ -93,40 +86,47 @@ class Pending:
 
     def take(self, message: Received) -> None:
         """Hear a message of it; what is not as it should be is logged and passed over."""
-        kind = message.properties.get(TYPE)
-        if kind in (RESULT, ERROR):
-            self._end(message)
+        about = about_of(message.properties)
+        if about.kind in (RESULT, ERROR, CANCELLED):
+            self._end(message, about)
         else:
-            self._go_on(message)
-            if kind != ALIVE and self.on_event is not None:
-                self._tell(message, self.on_event)
+            self._go_on(about)
+            if about.kind != ALIVE:
+                self._hear(message)
         self.changed.set()
 
-    def _end(self, message: Received) -> None:
-        final = read_final(message)
-        if final is None:
+    def _end(self, message: Received, about: About) -> None:
+        outcome = _outcome_of(message, about)
+        if outcome is None:
             _log.warning("an answer on %s is none: it is passed over", message.topic)
             return
+        final = LastWord(outcome, about)
         if final.refused:
-            if final.attempt < self.attempt:
+            latest = about.attempt >= min(self.attempts.number, MOST_ATTEMPTS)
+            if not about.repeated:  # else another replica may have begun that very copy
+                self.attempts.refuse(self.attempts.number if latest else about.attempt)
+            if not latest:
                 return  # what was sent after it is under way
             self.replica = None
         self.final = final
 
-    def _go_on(self, message: Received) -> None:
-        replica = message.properties.get(REPLICA, "")
-        if is_replica_name(replica):
-            self.replica = replica
+    def _go_on(self, about: About) -> None:
+        if is_replica_name(about.replica):
+            self.replica = about.replica
 
-    def _tell(self, message: Received, on_event: OnEvent) -> None:
+    def _hear(self, message: Received) -> None:
         try:
             event = parse_json(message.body)
         except RequestError:
             return
         if not isinstance(event, dict):
             return
+        ask_id = event.get("ask_id")
+        self.ask_id = ask_id if isinstance(ask_id, str) else self.ask_id
+        if self.on_event is None:
+            return
         try:
-            on_event(event)
+            self.on_event(event)
         except Exception as error:  # noqa: BLE001 - it is raised where this one is awaited; others go on
             self.fault = error
 
@@ -148,30 +148,20 @@ class Pending:
         return final
 
 
-def read_final(message: Received) -> LastWord | None:
-    """Read the last message of an ask; None if it is none that a replica sends."""
-    about = message.properties
+def _outcome_of(message: Received, about: About) -> Mapping[str, Any] | Fault | None:
+    """The result in the last message of an ask, or why there is none; None if it says neither."""
     try:
         data = parse_json(message.body)
-        if about[TYPE] == RESULT:
-            good = isinstance(data["outcome"], str) and isinstance(data["text"], str)
-            outcome = data if good else None
+        if about.kind == ERROR:
+            return _fault(data["error"])
+        if about.kind == CANCELLED:
+            good = isinstance(data[CANCELLED], bool)
         else:
-            outcome = _fault(data["error"])
+            good = isinstance(data["outcome"], str) and isinstance(data["text"], str)
     except (RequestError, TypeError, KeyError, ValueError):
         return None
-    if outcome is None:
-        return None
-    attempt = about.get(ATTEMPT, "1")
-    good = attempt.isascii() and attempt.isdigit() and len(attempt) < 4
-    return LastWord(
-        outcome,
-        about.get(REPLICA, ""),
-        int(attempt) if good else 1,
-        KEPT in about,
-        about[TYPE] == ERROR and SEQ not in about,
-        REPEATED in about,
-    )
+    result: Mapping[str, Any] = data
+    return result if good else None
 
 
 def _fault(error: Mapping[str, Any]) -> Fault:

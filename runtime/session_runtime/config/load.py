@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from session_runtime.config.faults import problems_of
 from session_runtime.config.keys import KeyPath, dotted
 from session_runtime.config.merge import merge, old_and_new, same_variable
-from session_runtime.config.mqtt import mqtt_faults
+from session_runtime.config.mqtt import mqtt_faults, mqtt_warnings
 from session_runtime.config.origin import DEFAULT, Candidates, Origin, Reading
 from session_runtime.config.places import STATE_DIR, path_fault, place_faults
 from session_runtime.config.resolve import Absent, Resolved, resolve_values
@@ -117,7 +117,7 @@ def load(
         digest=digest_of(settings, gathered.candidates, resolved.system_prompt),
         provenance=gathered.candidates,
         system_prompt=resolved.system_prompt,
-        warnings=(*gathered.warnings, *resolved.warnings),
+        warnings=(*gathered.warnings, *resolved.warnings, *_unmatched(gathered, settings)),
         path=path.absolute() if path is not None and file is not None else None,
         file=file,
         files=_distinct((dotenv, *gathered.files, *resolved.files)),
@@ -206,6 +206,12 @@ def _validated(gathered: _Gathered, resolved: Resolved) -> Settings:
         if not problems:
             return settings
     raise ConfigError(sorted(problems, key=lambda each: (each.source, each.line or 0))) from None
+
+
+def _unmatched(gathered: _Gathered, settings: Settings) -> Iterator[Problem]:
+    """Warn of what is there without its other half."""
+    for path, told in mqtt_warnings(settings.mqtt, settings.http):
+        yield gathered.place(path).problem(dotted(path), told)
 
 
 def _wrong_names(gathered: _Gathered) -> Iterator[Problem]:

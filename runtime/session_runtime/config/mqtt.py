@@ -25,10 +25,8 @@ from session_runtime.config.section import (
     read_only,
     table,
 )
+from session_runtime.wire.mqtt import LEAST_SECRET_CHARS, is_prefix
 
-LEAST_SECRET_CHARS: Final = 32
-_LEVEL: Final = r"[^/+#$\s\0-\x1f]{1,64}"
-_PREFIX: Final = re.compile(rf"{_LEVEL}(?:/{_LEVEL}){{0,7}}")
 _WORD: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
@@ -166,7 +164,7 @@ class MqttSettings(Section):
     @field_validator("prefix")
     @classmethod
     def _is_a_topic(cls, prefix: str) -> str:
-        if not _PREFIX.fullmatch(prefix):
+        if not is_prefix(prefix):
             raise ValueError(
                 "must be at most 8 names joined by /, without spaces, +, # and $, none of them empty"
             )
@@ -226,24 +224,30 @@ def tls_context(mqtt: MqttSettings) -> ssl.SSLContext | None:
 
 
 def mqtt_faults(mqtt: MqttSettings, http: HttpSettings) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Find what does not fit between [mqtt] and [http.keys]: pairs of a key and what is wrong with it."""
-    for name in mqtt.signers:
-        if name not in http.keys:
-            fault = (
-                f"there is no principal {name!r} in [http.keys]: session-runtime keys add {name}"
-            )
-            yield ("mqtt", "signers", name, "secret"), fault
-    if not mqtt.enabled:
-        return
-    if http.keys and not mqtt.signers:
-        yield (
-            ("mqtt", "enabled"),
-            "there are keys, so that nobody may ask without a signature: add [mqtt.signers.NAME] for"
-            " principals that may, or take [mqtt] away",
-        )
-    if not http.keys and not is_loopback(broker_address(mqtt.url).host):
+    """Find what must not be of [mqtt] and [http.keys] together: pairs of a key and what is wrong with it."""
+    if mqtt.enabled and not http.keys and not is_loopback(broker_address(mqtt.url).host):
         yield (
             ("mqtt", "url"),
             "publishers need no signature, so only a broker on a loopback address is allowed: for others,"
             " set keys (session-runtime keys add NAME) and [mqtt.signers.NAME]",
+        )
+
+
+def mqtt_warnings(mqtt: MqttSettings, http: HttpSettings) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Find signers and principals that lack each other, which lets nobody in: pairs of a key and a text.
+
+    One of them has to be there first, so that this is no fault.
+    """
+    for name in mqtt.signers:
+        if name not in http.keys:
+            told = (
+                f"nobody can sign as {name!r}, as there is no such principal in [http.keys]:"
+                f" session-runtime keys add {name}"
+            )
+            yield ("mqtt", "signers", name, "secret"), told
+    if mqtt.enabled and http.keys and not mqtt.signers:
+        yield (
+            ("mqtt", "enabled"),
+            "there are keys, so that nobody may ask without a signature: add [mqtt.signers.NAME] for"
+            " principals that may, or set this to false",
         )

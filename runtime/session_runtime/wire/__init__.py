@@ -22,7 +22,13 @@ from session_runtime.wire.outgoing import (
     result_to_json,
     usage_to_json,
 )
-from session_runtime.wire.strict import parse_json, parse_request, strict_json, to_bytes
+from session_runtime.wire.strict import (
+    parse_json,
+    parse_request,
+    strict_json,
+    to_bytes,
+    written_request,
+)
 from session_runtime.wire.text import printable, well_formed
 
 __all__ = [
@@ -51,4 +57,5 @@ __all__ = [
     "to_bytes",
     "usage_to_json",
     "well_formed",
+    "written_request",
 ]

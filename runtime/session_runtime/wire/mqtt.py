@@ -29,12 +29,24 @@ REPEATED: Final = "repeated"
 ATTEMPT: Final = "attempt"
 """User property of a request that was sent before, counting from 1; an answer to one has it too."""
 
+REFUSED: Final = "refused"
+"""User property of a request that was sent before: how many of the earlier copies were refused, unrun."""
+
 EVENTS: Final = "events"
 """User property of a request: NONE keeps events back, STARTED all but the first one."""
+
+LEAST_SECRET_CHARS: Final = 32
+"""No signing secret is shorter."""
 
 PRINCIPAL: Final = "principal"
 EXPIRES: Final = "expires"
 SIGNATURE: Final = "signature"
+
+CANCEL: Final = "cancel"
+"""The one name in the body of a request that ends an ask, which it names by its id."""
+
+CANCELLED: Final = "cancelled"
+"""Type of the answer to such a request, and the one name in its body: whether it told the ask to end."""
 
 RESULT: Final = "result"
 ERROR: Final = "error"
@@ -51,6 +63,8 @@ ALIVE: Final = "alive"
 """Type of a message that says that an ask goes on, or waits for its turn; it has no content."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+_LEVEL: Final = r"[^/+#$\s\0-\x1f]{1,64}"
+_PREFIX: Final = re.compile(rf"{_LEVEL}(?:/{_LEVEL}){{0,7}}")
 _CONTEXT: Final = b"session-runtime mqtt ask 1"
 
 
@@ -77,6 +91,11 @@ def reply_root(prefix: str) -> str:
 def is_replica_name(text: str) -> bool:
     """Whether a replica may have this name, so that it can be part of a topic."""
     return _NAME.fullmatch(text) is not None
+
+
+def is_prefix(text: str) -> bool:
+    """Whether all topics of daemons and their clients may lie below this: up to 8 levels joined by /."""
+    return _PREFIX.fullmatch(text) is not None
 
 
 def is_client_name(text: str) -> bool:

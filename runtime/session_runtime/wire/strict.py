@@ -17,6 +17,7 @@ _REST_OF_TEXT: Final = re.compile(rb'[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _TOO_DEEP: Final = f"it is nested deeper than {MAX_DEPTH} levels"
 _MAX_DIGITS: Final = 400
 _SHOWN_CHARS: Final = 40
+_SHOWN_PATH: Final = 200
 
 
 def parse_request(body: bytes) -> Any:
@@ -98,6 +99,20 @@ def to_bytes(data: object) -> bytes:
         return _ENCODER.encode(_cleaned(data)).encode()
 
 
+def written_request(data: Mapping[str, Any]) -> bytes:
+    """Write a request as compact UTF-8 JSON; half surrogate pairs become U+FFFD.
+
+    Raises RequestError that names the first value which no JSON can hold, or no daemon would read.
+    """
+    try:
+        return _ENCODER.encode(data).encode()
+    except (TypeError, ValueError, RecursionError):
+        problem = _unwritable(data, "", ())
+    if problem is not None:
+        raise RequestError(well_formed(problem))
+    return to_bytes(data)
+
+
 def shown(value: object) -> str:
     """Return a short form of a value from outside, for an error message."""
     match value:
@@ -109,6 +124,30 @@ def shown(value: object) -> str:
             return f"{json.dumps(value[:_SHOWN_CHARS], ensure_ascii=False)}…"
         case _:
             return json.dumps(value, ensure_ascii=False)
+
+
+def _unwritable(value: object, path: str, above: tuple[int, ...]) -> str | None:
+    """What keeps the value at ``path`` out of JSON; ``above`` are the ids of all that it lies in."""
+    match value:
+        case None | str() | int():
+            return None
+        case float():
+            return None if math.isfinite(value) else f"{path} is {value}, which JSON cannot hold"
+        case Mapping():
+            parts = [
+                (f"{path}.{name}"[-_SHOWN_PATH:].lstrip("."), of) for name, of in value.items()
+            ]
+        case list() | tuple() | set() | frozenset():
+            parts = [(f"{path}[{at}]", of) for at, of in enumerate(value)]
+        case _:
+            return f"{path} is a Python {type(value).__name__}, which JSON cannot hold"
+    if id(value) in above:
+        return f"{path} contains itself, which JSON cannot"
+    if len(above) > MAX_DEPTH:
+        return f"{path} is nested deeper than {MAX_DEPTH} levels"
+    within = (*above, id(value))
+    problems = (_unwritable(part, name, within) for name, part in parts)
+    return next((problem for problem in problems if problem is not None), None)
 
 
 def _tree_problem(data: object) -> str | None:

@@ -130,6 +130,18 @@ async def test_all_clients_together_have_only_so_many_calls_at_once(tmp_path: Pa
     assert "1 calls are running, the most that are allowed" in text_of(refused)
 
 
+@pytest.mark.requirement("NET-5c")
+async def test_calls_count_as_asks_of_their_user(tmp_path: Path) -> None:
+    config = tools(tmp_path, "a.wait", code=WAITS) + ON + "[limits]\nuser_asks_per_minute = 1\n"
+    resources = events()
+    resources["go_on"].set()
+    async with serving(tmp_path, config, resources=resources) as served, served.client() as client:
+        first, second = [await client.call_tool("a.wait", {}) for _ in range(2)]
+    assert (text_of(first), second.is_error) == ("went on", True)
+    assert "may ask 1 times per minute (user_asks_per_minute)" in text_of(second)
+    assert text_of(second).endswith("Nothing was run.")
+
+
 @pytest.mark.parametrize(
     ("action", "words", "runs"),
     [("accept", "wiped", 1), ("decline", "did not agree", 0), ("cancel", "did not agree", 0)],

@@ -22,7 +22,14 @@ from session_runtime.transports.mqtt.link import (
     UndeliverableError,
 )
 from session_runtime.transports.mqtt.state import MqttState
-from session_runtime.types import AskEvent, AskFinished, AskRequest, AskResult, AskStarted
+from session_runtime.types import (
+    AskEvent,
+    AskFinished,
+    AskRequest,
+    AskResult,
+    AskStarted,
+    Principal,
+)
 
 Emit = Callable[[AskEvent], None]
 AskFunction = Callable[[AskRequest, Emit], Awaitable[AskResult]]
@@ -65,20 +72,21 @@ class MemoryLink:
         self.subscribed = terms.subscription is not None
         self.dead = False
         self.unreadable = False
+        self.taken_over = False
         self._broker = broker
         self._inbox: asyncio.Queue[Incoming | None] = asyncio.Queue()
 
     async def messages(self) -> AsyncIterator[Incoming]:
         while (message := await self._inbox.get()) is not None:
             yield message
-        raise LinkError("cut", unreadable=self.unreadable)
+        raise LinkError("cut", unreadable=self.unreadable, taken_over=self.taken_over)
 
     async def publish(self, message: Outgoing) -> None:
         if self.dead:
-            raise LinkError("cut")
+            raise LinkError("cut", taken_over=self.taken_over)
         if self._broker.breaks_at(message):
             self.cut()
-            raise LinkError("cut")
+            raise LinkError("cut", broke=True)
         await self._broker.take(message)
 
     def acknowledge(self, message: Incoming) -> None:
@@ -149,11 +157,16 @@ class StubDoor:
         self.keyring = Keyring()
         self.signers: Mapping[str, MqttSigner] = {}
         self.asked: list[AskRequest] = []
+        self.cancelled: list[tuple[str, str]] = []
         self.told = {"generation": 1}
 
     async def ask(self, request: AskRequest, emit: Emit) -> AskResult:
         self.asked.append(request)
         return await self._ask(request, emit)
+
+    def cancel(self, ask_id: str, principal: Principal) -> bool:
+        self.cancelled.append((ask_id, principal.name))
+        return ask_id == "a1"
 
     def keys(self) -> Keyring:
         return self.keyring
@@ -205,9 +218,10 @@ class Served:
         if self.endpoint._tasks:
             await asyncio.wait(self.endpoint._tasks, timeout=HANGS_S)
 
-    async def reconnected(self) -> None:
+    async def reconnected(self, *, taken_over: bool = False) -> None:
         """Cut the connection, and wait for the next."""
         before = len(self.broker.links)
+        self.link.taken_over = taken_over
         self.link.cut()
         await self.broker.until(lambda: len(self.broker.links) > before)
 

@@ -124,6 +124,27 @@ async def test_a_first_run_after_a_repeated_request_says_that_it_may_not_be_the_
 
 
 @pytest.mark.requirement("NET-6b")
+async def test_a_run_after_nothing_but_refusals_is_the_first_one() -> None:
+    async with served(StubDoor()) as door:
+        about = {"events": "none", "attempt": "3", "refused": "2"}
+        [first] = await door.send(asking(correlation=b"1", properties=about))
+        [unsure] = await door.send(asking(correlation=b"2", properties={**about, "refused": "1"}))
+    assert ("repeated" in first.properties, "repeated" in unsure.properties) == (False, True)
+
+
+@pytest.mark.requirement("NET-6b")
+async def test_a_refusal_of_what_the_broker_sends_again_says_that_it_may_have_run() -> None:
+    full = AskResult("a1", "failed", error=ErrorInfo("busy.queue", "full", True, 1.0), refused=True)
+
+    async def refuse(request: AskRequest, emit: Emit) -> AskResult:
+        return finish(full, emit)
+
+    async with served(StubDoor(refuse)) as door:
+        [sent] = await door.send(asking(properties=QUIET, repeated=True))
+    assert sent.properties == {"type": "error", "replica": "r1", "repeated": "yes"}
+
+
+@pytest.mark.requirement("NET-6b")
 async def test_a_first_run_of_what_the_broker_sends_again_says_that_it_may_not_be_the_first_one() -> (
     None
 ):

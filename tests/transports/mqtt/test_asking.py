@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from session_runtime.client.trials import DEATHS
 from session_runtime.transports.mqtt.link import Incoming, Outgoing
 from session_runtime.types import AskRequest, AskResult, AskStarted, ErrorInfo, TextDelta
 from tests.transports.mqtt.memory import (
@@ -128,6 +129,10 @@ async def test_a_request_that_the_broker_keeps_is_not_run_however_often_it_comes
             Incoming("rt/ask", b'{"text": "hi", "detach": true}', reply=REPLY, correlation=b"1"),
             "request.invalid",
         ),
+        (
+            Incoming("rt/ask", b'{"text": "hi", "callback": "cb"}', reply=REPLY, correlation=b"1"),
+            "request.invalid",
+        ),
         (asking(expiry_s=0), "mqtt.expired"),
         (Incoming("rt/ask", b'{"txt": 1}', reply=REPLY, correlation=b"1"), "request.invalid"),
     ],
@@ -226,7 +231,11 @@ async def test_an_answer_that_breaks_connections_is_told_of_instead_and_not_trie
         [again] = await door.send(message)
     [first] = broker.answers[:1]
     assert body_of(first)["error"]["code"] == "mqtt.answer_not_taken"
-    assert (again.body, again.properties["kept"], len(broker.links)) == (first.body, "yes", 3)
+    assert (again.body, again.properties["kept"], len(broker.links)) == (
+        first.body,
+        "yes",
+        1 + DEATHS,
+    )
 
 
 @pytest.mark.requirement("NET-6d")
@@ -234,12 +243,13 @@ async def test_a_sender_that_cannot_be_told_anything_is_given_up_and_the_door_go
     broker = MemoryBroker(breaks_at=lambda message: message.correlation == b"1")
     async with served(StubDoor(), broker) as door:
         door.link.deliver(asking(properties={"events": "none"}))
-        await broker.until(lambda: len(broker.links) == 5)
+        await broker.until(lambda: len(broker.links) == 1 + 2 * DEATHS)
         [sent] = await door.send(asking(correlation=b"2", properties={"events": "none"}))
         await door.at_rest()
         counts = door.state.status()["messages"]  # type: ignore[index]
     assert kind_of(sent) == "result"
-    assert (len(broker.links), counts["undelivered"], counts["answered"]) == (5, 1, 1)
+    assert (counts["undelivered"], counts["answered"]) == (1, 1)
+    assert len(broker.links) == 1 + 2 * DEATHS
 
 
 @pytest.mark.requirement("NET-6a")
@@ -261,3 +271,28 @@ async def test_an_ask_that_goes_on_without_events_says_that_it_does_unless_nobod
     assert alive[0] == Outgoing(
         REPLY, b"{}", correlation=b"2", properties={"type": "alive", "replica": "r1"}
     )
+
+
+@pytest.mark.requirement("NET-6a")
+async def test_an_ask_is_ended_by_its_id_for_whoever_sent_that() -> None:
+    stub, answers = StubDoor(), []
+    async with served(stub) as door:
+        for ask_id in ("a1", "a2"):
+            body = f'{{"cancel": "{ask_id}"}}'.encode()
+            message = Incoming("rt/ask/r1", body, id=7, reply=REPLY, correlation=ask_id.encode())
+            answers += await door.send(message)
+    assert [(kind_of(each), body_of(each)) for each in answers] == [
+        ("cancelled", {"cancelled": True}),
+        ("cancelled", {"cancelled": False}),
+    ]
+    assert (stub.cancelled, stub.asked) == ([("a1", "local"), ("a2", "local")], [])
+
+
+@pytest.mark.requirement("NET-6c")
+async def test_a_question_beside_the_end_of_an_ask_is_a_wrong_request() -> None:
+    stub = StubDoor()
+    async with served(stub) as door:
+        body = b'{"cancel": "a1", "text": "hi"}'
+        [sent] = await door.send(Incoming("rt/ask", body, id=7, reply=REPLY, correlation=b"1"))
+    assert body_of(sent)["error"]["code"] == "request.invalid"
+    assert stub.cancelled == []

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from session_runtime.client.trials import DEATHS
 from session_runtime.transports.mqtt.link import LinkError, Outgoing, Terms, UndeliverableError
 from session_runtime.transports.mqtt.outlet import Outlet
 from tests.transports.mqtt.memory import MemoryBroker, MemoryLink
@@ -54,7 +55,7 @@ class Cut:
 
 
 @pytest.mark.requirement("NET-6d")
-async def test_a_message_that_two_connections_died_of_is_given_up_and_others_are_not() -> None:
+async def test_a_message_that_three_connections_died_of_is_given_up_and_others_are_not() -> None:
     cut = Cut(b"poison")
     keeping = asyncio.create_task(cut.keep_open())
     bodies = (b"1", b"poison", b"2")
@@ -66,7 +67,7 @@ async def test_a_message_that_two_connections_died_of_is_given_up_and_others_are
     keeping.cancel()
     assert [type(each) for each in told] == [type(None), UndeliverableError, type(None)]
     assert sorted(each.body for each in cut.broker.answers) == [b"1", b"2"]
-    assert cut.deaths == 2
+    assert cut.deaths == DEATHS
 
 
 class SlowLink(MemoryLink):
@@ -81,7 +82,7 @@ class SlowLink(MemoryLink):
             await asyncio.sleep(0)
             if message.body == b"poison" or self._died.is_set():
                 self._died.set()
-                raise LinkError("cut")
+                raise LinkError("cut", broke=True)
         await super().publish(message)
 
 
@@ -102,3 +103,36 @@ async def test_what_was_on_its_way_beside_it_is_not_given_up_with_it() -> None:
         )
     keeping.cancel()
     assert [type(each) for each in told] == [type(None), UndeliverableError, type(None)]
+
+
+@pytest.mark.requirement("NET-6d")
+async def test_a_broker_that_is_restarted_again_and_again_costs_no_message() -> None:
+    broker, outlet = MemoryBroker(), Outlet()
+    publishing = asyncio.create_task(outlet.publish(MESSAGE))
+    for _ in range(2 * DEATHS):
+        dead = MemoryLink(TERMS, broker)
+        dead.dead = True  # it broke before it was given anything
+        outlet.open(dead)
+        await outlet.broken.wait()
+    outlet.open(MemoryLink(TERMS, broker))
+    await publishing
+    assert broker.answers == [MESSAGE]
+
+
+@pytest.mark.requirement("NET-6d")
+async def test_what_is_new_waits_until_one_that_broke_a_connection_was_tried_alone() -> None:
+    broker, outlet = MemoryBroker(takes_at=asyncio.Event()), Outlet()
+    broken = MemoryLink(TERMS, MemoryBroker(breaks_at=lambda message: True))
+    outlet.open(broken)
+    suspect = asyncio.create_task(outlet.publish(Outgoing("rt/reply/me", b"suspect")))
+    await outlet.broken.wait()
+    outlet.open(MemoryLink(TERMS, broker))
+    await broker.until(lambda: len(broker.answers) == 1)
+    new = asyncio.create_task(outlet.publish(Outgoing("rt/reply/me", b"new")))
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert [each.body for each in broker.answers] == [b"suspect"]
+    assert broker.takes_at is not None
+    broker.takes_at.set()
+    await asyncio.gather(suspect, new)
+    assert [each.body for each in broker.answers] == [b"suspect", b"new"]

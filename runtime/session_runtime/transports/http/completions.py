@@ -75,7 +75,8 @@ class _Completions:
             return await self._answer(wanted, kept, request.receive)
         # with require_end a model's prose may be sent back to it: what it has to say are messages
         live = not self._door.live.snapshot.settings.ask.require_end
-        form = CompletionForm(wanted, _now(), live=live)
+        log = None if kept is None else kept.log
+        form = CompletionForm(wanted, _now(), live=live, log=log)
         if kept is not None:
             source, ping_s = Follower(kept.log), self._limits.ping_s
             return EventStream(source, kept.finished, self._stop, ping_s, form, kept.ask_id)
@@ -138,6 +139,7 @@ async def _heard(kept: KeptAsk, heard: Heard) -> AskResult:
     events = Follower(kept.log)
     while (delivery := await events.take()) is not None:
         heard.emit(delivery.event)
+    heard.recall(kept.log)
     return await kept.finished()
 
 

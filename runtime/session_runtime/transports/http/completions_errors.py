@@ -9,6 +9,7 @@ from typing import Any, Final
 from starlette.requests import Request
 from starlette.responses import Response
 
+from session_runtime.ask.event_log import EventLog
 from session_runtime.ask.service import GONE
 from session_runtime.transports.http.answers import STOPPING, json_answer, refused, retry_header
 from session_runtime.transports.http.completions_request import EXTENSION
@@ -110,6 +111,12 @@ class Heard:
                 self.tools_ran = True
             case _:
                 pass
+
+    def recall(self, log: EventLog) -> None:
+        """Know what a kept ask told in events that have made room since."""
+        self.tools_ran = self.tools_ran or log.tools_ran
+        if log.model is not None:
+            self.model, self.has_begun = log.model, True
 
 
 def failure(result: AskResult, heard: Heard) -> Response | None:

@@ -1,9 +1,12 @@
 """The events of an ask as the stream of a chat completion: text while it is written, and nothing twice."""
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from starlette.responses import Response
 
+from session_runtime.ask.event_log import EventLog
 from session_runtime.transports.http.answers import STOPPING, error_answer
 from session_runtime.transports.http.completions_errors import (
     COMPLETIONS,
@@ -23,6 +26,7 @@ from session_runtime.transports.http.completions_reply import (
 )
 from session_runtime.transports.http.completions_request import Wanted
 from session_runtime.transports.http.events import PING, Item
+from session_runtime.transports.outbox import Delivery
 from session_runtime.types import (
     AskEvent,
     AskFinished,
@@ -39,16 +43,21 @@ class CompletionForm:
 
     A model's text is passed on as it comes if ``live``. It is not gone on with where it turned out void,
     since the model was asked again, or where pieces were lost to a slow reader. At its end the stream has
-    the rest of the final text, or all of it if it does not go on as it had begun.
+    the rest of the final text, or all of it if it does not go on as it had begun, and the messages that were
+    lost. ``log`` is that of a kept ask, which still knows what events told that have made room.
     """
 
-    def __init__(self, wanted: Wanted, created: int, *, live: bool) -> None:
+    def __init__(
+        self, wanted: Wanted, created: int, *, live: bool, log: EventLog | None = None
+    ) -> None:
+        self._log = log
         self._wanted = wanted
         self._created = created
         self._live = live
         self._heard = Heard(wanted.asked.model)
         self._is_void = False
         self._shown: set[str] = set()
+        self._sent: Counter[str] = Counter()
         self._said = ""
         self._is_open = False
         self._has_begun = False
@@ -57,6 +66,7 @@ class CompletionForm:
     def instead_of(self, item: Item) -> Response | None:
         """Answer an ask that came to nothing before anything of it was told."""
         if item != "ping" and isinstance(item.event, AskFinished):
+            self._recall(item)
             return failure(item.event.result, self._heard)
         return None
 
@@ -64,9 +74,16 @@ class CompletionForm:
         """What the stream goes on with; nothing for most events."""
         if item == "ping":
             return PING
-        if item.lost:
-            self._live = False
+        self._recall(item)
         return b"".join(map(_frame, self._pieces(item.event))) + self._end(item.event)
+
+    def _recall(self, item: Delivery) -> None:
+        """Do without the events that were lost before this one."""
+        if not item.lost:
+            return
+        self._live = False
+        if self._log is not None:
+            self._heard.recall(self._log)
 
     def stopped(self) -> Response:
         """Answer for an ask of which there was nothing."""
@@ -81,8 +98,7 @@ class CompletionForm:
             case TextDelta() if self._live and not self._is_void:
                 return self._go_on(event, event.text)
             case MessageSent():
-                self._is_open = False
-                return self._paragraph(event, event.text)
+                return self._message(event, event.text)
             case AskFinished(result=result):
                 return self._last(event, result)
             case _:
@@ -118,7 +134,10 @@ class CompletionForm:
     def _last(self, event: AskEvent, result: AskResult) -> list[dict[str, Any]]:
         if error_of(result, self._heard) is not None:
             return []
-        pieces = self._rest(event, result.text)
+        if self._is_open:  # its text goes on where it stopped
+            pieces = self._rest(event, result.text) + self._missed(event, result.messages)
+        else:
+            pieces = self._missed(event, result.messages) + self._rest(event, result.text)
         pieces += self._paragraph(event, waiting(result.pending))
         if not self._has_begun:
             pieces.append(self._piece(event, ""))
@@ -127,6 +146,22 @@ class CompletionForm:
         if self._wanted.include_usage:
             pieces.append(usage_chunk(heading, result.usage))
         return pieces
+
+    def _message(self, event: AskEvent, text: str) -> list[dict[str, Any]]:
+        self._is_open = False
+        self._sent[text] += 1
+        return self._paragraph(event, text)
+
+    def _missed(self, event: AskEvent, messages: Sequence[str]) -> list[dict[str, Any]]:
+        """Messages whose events were lost, in their order."""
+        left = self._sent.copy()
+        missed: list[str] = []
+        for text in reversed(messages):  # what was lost is the oldest
+            if left[text]:
+                left[text] -= 1
+            else:
+                missed.insert(0, text)
+        return [piece for text in missed for piece in self._message(event, text)]
 
     def _rest(self, event: AskEvent, text: str) -> list[dict[str, Any]]:
         """What of the final text was not sent yet."""

@@ -7,7 +7,7 @@ made, by the one pipeline of ``registry.invoke``.
 import asyncio
 import secrets
 from collections import Counter
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, get_args
@@ -15,6 +15,7 @@ from typing import Any, Final, get_args
 import anyio
 
 from session_runtime.ask.kept import Room
+from session_runtime.errors import BusyError
 from session_runtime.generation import Generation, Generations
 from session_runtime.registry.policy import acting_for
 from session_runtime.toolbox.owner import Owner
@@ -65,10 +66,17 @@ class Entry:
 class Callers:
     """All clients together: the calls under way and what they share, over all generations.
 
-    ``resources`` are handed to handlers. Calls are refused from ``drain`` on; ``cancel`` ends what runs.
+    ``resources`` are handed to handlers; ``count`` counts a call as an ask of its user, and raises BusyError
+    for one too many. Calls are refused from ``drain`` on; ``cancel`` ends what runs.
     """
 
-    def __init__(self, generations: Generations, resources: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        generations: Generations,
+        resources: Mapping[str, Any],
+        count: Callable[[Principal, Identity], None],
+    ) -> None:
+        self._count = count
         self.generations = generations
         self.resources = resources
         self.room = Room(MOST_KEPT_BYTES)
@@ -126,6 +134,14 @@ class Callers:
                 f"{share} calls of yours are running, the most that are allowed: nothing was run. Wait for"
                 " their results."
             )
+        return None
+
+    def over_limit(self, caller: Caller) -> str | None:
+        """Count a call that is about to be made; why it is one too many, None if it is not."""
+        try:
+            self._count(caller.principal, caller.stated)
+        except BusyError as error:
+            return f"{error}. Nothing was run."
         return None
 
     def _share(self, most: int) -> int:

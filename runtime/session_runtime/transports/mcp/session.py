@@ -159,6 +159,8 @@ class CallerSession:
             return refusal(f"{reason}.")
         if spec.origin == "virtual":
             return self._search(view, call.arguments)
+        if not isinstance(call.consent, Agreed) and (over := self._callers.over_limit(call.caller)):
+            return refusal(over)  # what a person agreed to was counted when it was proposed
         running = self._invoke(generation, view, spec, call)
         outcome = await self._callers.run(call.caller, call.name, running)
         return replace(outcome, loaded=self._load_reading(view))

@@ -22,6 +22,7 @@ from session_runtime.transports.mqtt.request import (
     Rules,
     address_of,
     admit,
+    cancelled_by,
     check_fresh,
     read_request,
     unanswerable,
@@ -32,17 +33,8 @@ from session_runtime.transports.mqtt.window import Answer, Entry, Window
 from session_runtime.transports.outbox import Delivery, Outbox
 from session_runtime.types import AskRequest, AskResult, ErrorInfo
 from session_runtime.wire import error_to_json, event_to_json, result_to_json, to_bytes
-from session_runtime.wire.mqtt import (
-    ALIVE,
-    ATTEMPT,
-    ERROR,
-    KEPT,
-    REPEATED,
-    REPLICA,
-    RESULT,
-    SEQ,
-    TYPE,
-)
+from session_runtime.wire.mqtt import ALIVE, CANCELLED, ERROR, RESULT
+from session_runtime.wire.mqtt_answers import About
 
 DELIVERY_S: Final = 120.0
 """How long an answer waits for a connection; who asked has sent the request again by then."""
@@ -94,7 +86,8 @@ class Answering:
             if self._state.count(silent) == 1:
                 _log.warning("%s", _SILENT[silent])
             return
-        desk = _Desk(self._outlet, address_of(message), self._replica, settings.max_payload_bytes)
+        address = address_of(message)
+        desk = _Desk(self._outlet, address, self._replica, settings.max_payload_bytes)
         rules = Rules(
             settings.prefix,
             settings.max_payload_bytes,
@@ -124,6 +117,9 @@ class Answering:
                 return "untold"
             await desk.refuse(ErrorInfo(error.code, str(error)))
             return "refused"
+        if (wanted := cancelled_by(message)) is not None:
+            await desk.say_cancelled(self._door.cancel(wanted, asked.principal))
+            return "answered"
         if entry is not None:
             return await _again(asked, entry, desk)
         entry = self._window.begin(asked.who, asked.digest)
@@ -145,8 +141,7 @@ class Answering:
         refusal = _refusal(result)
         if refusal is not None:
             return await _refused(entry, refusal, desk)
-        repeated = message.repeated or desk.address.attempt > 1
-        answer = desk.answer_of(result, seq, repeated=repeated)
+        answer = desk.answer_of(result, seq)
         self._window.finish(entry, answer)
         sent = await desk.send(answer)
         if sent != answer:
@@ -229,46 +224,50 @@ class _Desk:
         event = delivery.event
         body = to_bytes(event_to_json(event, delivery.lost))
         if len(body) <= self.max_bytes:
-            await self._mention(event.type, body, {SEQ: str(event.seq)})
+            await self._mention(event.type, body, event.seq)
 
     async def alive(self) -> None:
         """Publish that the ask goes on."""
-        await self._mention(ALIVE, b"{}", {})
+        await self._mention(ALIVE, b"{}")
 
-    async def _mention(self, kind: str, body: bytes, about: Mapping[str, str]) -> None:
+    async def _mention(self, kind: str, body: bytes, seq: int | None = None) -> None:
         """Publish what an ask can do without; once it could not be delivered, nothing of the kind."""
         if self.mute:
             return
         try:
-            await self._publish(kind, body, about)
+            await self._publish(self._about(kind, seq), body)
         except TooLargeError:
             return
         except (TimeoutError, UndeliverableError):
             self.mute = True
 
+    async def say_cancelled(self, cancelled: bool) -> None:
+        """Publish whether an ask was told to end."""
+        await self._publish(self._about(CANCELLED), to_bytes({CANCELLED: cancelled}))
+
     async def refuse(self, error: ErrorInfo) -> None:
-        """Publish why there is no result."""
-        await self._publish(ERROR, _error_body(error), {})
+        """Publish why there is no result, and whether others may have run what was refused here."""
+        about = replace(self._about(ERROR), repeated=self.address.copied)
+        await self._publish(about, _error_body(error))
 
     async def send(self, answer: Answer, *, kept: bool = False) -> Answer:
         """Publish the last message of an ask; if the broker does not take it, that it does not.
 
         Gives what was published.
         """
-        about = {SEQ: str(answer.seq)}
-        about |= {KEPT: "yes"} if kept else {}
-        about |= {REPEATED: "yes"} if answer.repeated else {}
+        about = replace(self._about(answer.kind, answer.seq), kept=kept, repeated=answer.repeated)
         try:
-            await self._publish(answer.kind, answer.body, about)
+            await self._publish(about, answer.body)
         except UndeliverableError as error:
             if answer.kind == ERROR:
                 raise
             answer = replace(answer, kind=ERROR, body=_error_body(_not_sent(error)))
-            await self._publish(answer.kind, answer.body, about)
+            await self._publish(replace(about, kind=ERROR), answer.body)
         return answer
 
-    def answer_of(self, result: AskResult, seq: int, *, repeated: bool) -> Answer:
+    def answer_of(self, result: AskResult, seq: int) -> Answer:
         """What an ask is answered by: its result, or that it is too large for the broker."""
+        repeated = self.address.copied or self.address.repeated
         body = to_bytes(result_to_json(result))
         if len(body) <= self.max_bytes:
             return Answer(RESULT, body, seq, repeated)
@@ -278,15 +277,15 @@ class _Desk:
         )
         return Answer(ERROR, _error_body(fault), seq, repeated)
 
-    async def _publish(self, kind: str, body: bytes, about: Mapping[str, str]) -> None:
-        attempt = self.address.attempt
-        repeated = {ATTEMPT: str(attempt)} if attempt > 1 else {}
-        properties = {TYPE: kind, **about, REPLICA: self.replica, **repeated}
+    def _about(self, kind: str, seq: int | None = None) -> About:
+        return About(kind, self.replica, self.address.attempt, seq)
+
+    async def _publish(self, about: About, body: bytes) -> None:
         message = Outgoing(
             self.address.reply,
             body,
             correlation=self.address.correlation,
-            properties=properties,
+            properties=about.properties(),
         )
         async with asyncio.timeout(DELIVERY_S):
             await self.outlet.publish(message)

@@ -15,7 +15,8 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
-from session_runtime.client.mqtt_acks import QOS, Acks, NotTakenError
+from session_runtime.client.mqtt_acks import QOS, Acks, BrokenError
+from session_runtime.client.mqtt_line import NotTakenError
 from session_runtime.config.addresses import broker_address
 from session_runtime.config.mqtt import MqttSettings, tls_context
 from session_runtime.threads import in_thread
@@ -70,7 +71,7 @@ class Broker:
                     acks.give_up()
         except (*_FAULTS, LinkError) as error:
             why = "another client took its name" if acks.taken_over else _told(error)
-            raise LinkError(why, unreadable=acks.unreadable) from error
+            raise LinkError(why, unreadable=acks.unreadable, taken_over=acks.taken_over) from error
 
     async def _client(self, settings: MqttSettings, terms: Terms) -> aiomqtt.Client:
         try:
@@ -138,7 +139,7 @@ class BrokerLink:
         except NotTakenError as error:
             raise (TooLargeError if error.too_large else UndeliverableError)(str(error)) from error
         except _FAULTS as error:
-            raise LinkError(_told(error)) from error
+            raise LinkError(_told(error), broke=isinstance(error, BrokenError)) from error
 
     def acknowledge(self, message: Incoming) -> None:
         """See ``Link``."""

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from session_runtime.config.mqtt import MqttSettings
 from session_runtime.registry.keyring import Keyring
-from session_runtime.types import AskEvent, AskRequest, AskResult
+from session_runtime.types import AskEvent, AskRequest, AskResult, Principal
 
 
 class MqttDoor(Protocol):
@@ -15,6 +15,9 @@ class MqttDoor(Protocol):
         self, request: AskRequest, emit: Callable[[AskEvent], None]
     ) -> Coroutine[Any, Any, AskResult]:
         """Run one ask; raises nothing but CancelledError, and emits ``ask.finished`` last."""
+
+    def cancel(self, ask_id: str, principal: Principal) -> bool:
+        """End an ask that this principal may end; whether it was there, and not told to end before."""
 
     def keys(self) -> Keyring:
         """The keys of the configuration in force."""

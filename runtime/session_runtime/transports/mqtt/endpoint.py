@@ -46,8 +46,8 @@ OVERRUN: Final = 8
 """Brokers send more than was agreed, at times several times as much."""
 
 _DISPUTED: Final = (
-    "; connections break soon after they were made: does another daemon have the name {0}? Give each its own"
-    " (mqtt.client_id), or leave it unset"
+    "; connections are taken over soon after they were made: does another daemon have the name {0}? Give each"
+    " its own (mqtt.client_id), or leave it unset"
 )
 _log = logging.getLogger(__name__)
 
@@ -127,6 +127,7 @@ class MqttEndpoint:
         """Connect again and again; a fault of ours ends a connection, and never the other doors."""
         while True:
             fault: object = "the broker closed the connection"
+            taken_over = False
             try:
                 async with self._connect(self._terms()) as link:
                     self._clean = False
@@ -135,12 +136,12 @@ class MqttEndpoint:
                     _log.info("connected to the MQTT broker as %s", self._replica)
                     await self._carry(link)
             except LinkError as error:
-                fault, self._clean = error, error.unreadable
+                fault, self._clean, taken_over = error, error.unreadable, error.taken_over
             except Exception as error:  # noqa: BLE001 - without this door the others go on
                 _log.exception("the MQTT door failed; it connects again")
                 fault = type(error).__name__
             self._outlet.close()
-            wait_s = self._backoff.next_s()
+            wait_s = self._backoff.next_s(taken_over=taken_over)
             told = f"{fault}{_DISPUTED.format(self._replica) if self._backoff.disputed else ''}"
             self._state.disconnected(told, disputed=self._backoff.disputed)
             _log.warning("no connection to the MQTT broker (%s); again in %.1f s", told, wait_s)

@@ -11,12 +11,22 @@ from session_runtime.types import nothing
 class LinkError(Exception):
     """The connection to the broker cannot be made, or broke; the text says why.
 
-    ``unreadable``: over something that came by it, which would come again with the session.
+    ``unreadable``: over something that came by it, which would come again with the session. ``broke``: while
+    the broker was given what was to be published. ``taken_over``: by another client of the same name.
     """
 
-    def __init__(self, why: str, *, unreadable: bool = False) -> None:
+    def __init__(
+        self,
+        why: str,
+        *,
+        unreadable: bool = False,
+        broke: bool = False,
+        taken_over: bool = False,
+    ) -> None:
         super().__init__(why)
         self.unreadable = unreadable
+        self.broke = broke
+        self.taken_over = taken_over
 
 
 class UndeliverableError(Exception):

@@ -1,12 +1,9 @@
 """Publishes by whichever connection is up, so that an answer survives the one its request came by."""
 
 import asyncio
-from typing import Final
 
+from session_runtime.client.trials import DEATHS, Trials
 from session_runtime.transports.mqtt.link import Link, LinkError, Outgoing, UndeliverableError
-
-DEATHS: Final = 2
-"""After so many connections that ended while a message was given to the broker, it is given up."""
 
 
 class Outlet:
@@ -15,7 +12,7 @@ class Outlet:
     def __init__(self) -> None:
         self._link: Link | None = None
         self._up = asyncio.Event()
-        self._suspects = asyncio.Lock()
+        self._trials = Trials()
         self.broken = asyncio.Event()
 
     @property
@@ -38,26 +35,31 @@ class Outlet:
         """Publish, by the next connection if this one breaks; waits as long as there is none.
 
         What was on its way when a connection broke may be the reason: such messages are given to the
-        broker one at a time, so that of many the one is found that it does not bear. Raises
-        UndeliverableError for that one, and for what the broker refuses.
+        broker alone, so that of many the one is found that it does not bear. Raises UndeliverableError
+        for that one, and for what the broker refuses.
         """
-        if await self._published(message):
-            return
-        async with self._suspects:
-            for _ in range(DEATHS - 1):
-                if await self._published(message):
+        deaths = 0
+        while deaths < DEATHS:
+            link = await self._next()
+            async with self._trials.turn(deaths):
+                if link is not self._link:
+                    continue  # it broke meanwhile, over another message or none
+                try:
+                    await link.publish(message)
+                except LinkError as error:
+                    self._fail(link)
+                    deaths += error.broke
+                else:
                     return
         raise UndeliverableError(f"{DEATHS} connections broke while the broker was given it")
 
-    async def _published(self, message: Outgoing) -> bool:
-        """Publish by the next connection that is up; whether the broker has it."""
+    async def _next(self) -> Link:
+        """The connection that is up, as soon as one is."""
         while (link := self._link) is None:
             await self._up.wait()
-        try:
-            await link.publish(message)
-        except LinkError:
-            if link is self._link:
-                self.close()
-                self.broken.set()
-            return False
-        return True
+        return link
+
+    def _fail(self, link: Link) -> None:
+        if link is self._link:
+            self.close()
+            self.broken.set()

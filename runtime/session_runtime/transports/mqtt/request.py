@@ -24,7 +24,7 @@ from session_runtime.types import (
 )
 from session_runtime.wire import detach_from_json, parse_request, request_from_json
 from session_runtime.wire.mqtt import (
-    ATTEMPT,
+    CANCEL,
     EVENTS,
     EXPIRES,
     MAX_CORRELATION_BYTES,
@@ -38,11 +38,13 @@ from session_runtime.wire.mqtt import (
     reply_root,
     sign,
 )
+from session_runtime.wire.mqtt_answers import attempt_of, may_have_run_before
 
 Unanswerable = Literal["retained", "no_reply"]
 """Why a message gets no answer: it was kept by the broker, or does not say where answers go."""
 
 _LARGE_BYTES: Final = 64 * 1024
+_LONGEST_CANCEL: Final = 512
 _MOST_DIGITS: Final = 12
 
 
@@ -60,11 +62,17 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where answers go; ``attempt`` counts how often the request was sent, as far as its sender says."""
+    """Where answers go; ``attempt`` counts how often the request was sent, as far as its sender says.
+
+    ``repeated``: its sender does not know whether an earlier one ran. ``copied``: the broker may have given
+    this very one to others before, or to what this replica was then.
+    """
 
     reply: str
     correlation: bytes | None
     attempt: int
+    repeated: bool
+    copied: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +123,9 @@ def address_of(message: Incoming) -> Address:
     correlation = message.correlation
     if correlation is not None and len(correlation) > MAX_CORRELATION_BYTES:
         correlation = None
-    attempt = message.properties.get(ATTEMPT, "")
-    number = int(attempt) if attempt.isascii() and attempt.isdigit() and len(attempt) < 4 else 1
-    return Address(message.reply or "", correlation, max(1, number))
+    about = message.properties
+    repeated = may_have_run_before(about)
+    return Address(message.reply or "", correlation, attempt_of(about), repeated, message.repeated)
 
 
 def admit(message: Incoming, rules: Rules) -> Asked:
@@ -158,6 +166,18 @@ def check_fresh(asked: Asked, rules: Rules) -> None:
     )
 
 
+def cancelled_by(message: Incoming) -> str | None:
+    """The id of the ask that a message is to end; None for one that asks."""
+    if len(message.body) > _LONGEST_CANCEL or CANCEL.encode() not in message.body:
+        return None
+    try:
+        data = parse_request(message.body)
+    except RequestError:
+        return None
+    wanted = data.get(CANCEL) if isinstance(data, dict) and len(data) == 1 else None
+    return wanted if isinstance(wanted, str) else None
+
+
 async def read_request(message: Incoming, principal: Principal) -> AskRequest:
     """Read what is asked; a large body in a thread, so that it does not hold up other asks.
 
@@ -185,6 +205,12 @@ def _parse(body: bytes) -> AskRequest:
         raise RequestError(
             "detach: an ask by MQTT goes on without its client as it is: leave it out, and send the same"
             " request again to have the answer",
+            code="request.invalid",
+        )
+    if data.get("callback") is not None:
+        raise RequestError(
+            "callback: an ask by MQTT is answered at its response topic, and nobody else is told of its end:"
+            " leave it out, or ask over HTTP",
             code="request.invalid",
         )
     return request
