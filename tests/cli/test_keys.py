@@ -185,7 +185,7 @@ def test_a_key_is_not_written_into_a_file_that_a_failed_save_may_have_left_empty
     "written",
     [
         '[http]\nhost = "0.0.0.0"\n',
-        '[mqtt]\nenabled = true\nhost = "broker.example.org"\n',
+        '[mqtt]\nenabled = true\nurl = "mqtt://broker.example.org"\n',
         "[mqtt]\nenabled = true\n",
         f'[mqtt]\nenabled = true\n[mqtt.signers.bot]\nsecret = "{"s" * 32}"\n',
     ],
