@@ -11,6 +11,7 @@ FUZZ_TOOLS := tests/system/fuzz/requirements.txt
 LINTERS := .soak/linters
 LINTED := tests/deploy/linters.txt
 BROWSER := .soak/browser
+PROMETHEUS := .soak/prometheus
 BROWSER_TOOLS := tests/system/browser/package.json
 BENCH := .bench
 BENCH_PEERS := tests/benchmarks/requirements-bench.txt
@@ -37,7 +38,7 @@ check: $(VENV)/installed ## format, lint, types, imports, unit tests
 test: check $(FUZZ)/installed ## everything that needs no outside program
 	@$(BIN)/pytest $(WHOLE)
 
-soak: $(VENV)/installed $(SERVERS)/installed $(FUZZ)/installed $(LINTERS)/installed $(BROWSER)/installed .soak/broker ## long and heavy tests
+soak: $(VENV)/installed $(SERVERS)/installed $(FUZZ)/installed $(LINTERS)/installed $(BROWSER)/installed $(PROMETHEUS)/installed .soak/broker ## long and heavy tests
 	@$(BIN)/pytest -m soak
 
 bench: $(BENCH)/installed ## figures beside those of other libraries, as Markdown
@@ -112,6 +113,14 @@ $(BROWSER)/installed: $(BROWSER_TOOLS)
 	@NODE_EXTRA_CA_CERTS=$${NODE_EXTRA_CA_CERTS:-$${SSL_CERT_FILE:-}} npm install --prefix $(BROWSER) \
 	  --no-package-lock --no-audit --no-fund --silent --fetch-retries 1 --fetch-timeout 30000 \
 	  || echo "axe-core cannot be installed here: the tests of the console are skipped"
+	@touch $@
+
+# What reads alerts and queries as Prometheus does: the program alone, unpacked and not installed.
+$(PROMETHEUS)/installed:
+	@mkdir -p $(PROMETHEUS)
+	@command -v promtool >/dev/null || (apt-get update -qq && cd $(PROMETHEUS) \
+	  && apt-get download -qq prometheus && dpkg-deb -x prometheus_*.deb . && rm prometheus_*.deb) >/dev/null 2>&1 \
+	  || echo "promtool cannot be had here: the tests of alerts and queries are skipped"
 	@touch $@
 
 # The MQTT broker of the tests; it is started by them, on a port of their own.

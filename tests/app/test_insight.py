@@ -91,6 +91,43 @@ async def test_who_may_not_use_a_tool_finds_it_nowhere_and_the_rule_is_named(
     ]
 
 
+async def test_what_a_principal_may_not_do_itself_it_may_do_for_nobody_and_that_is_told(
+    tmp_path: Path,
+) -> None:
+    keys = "".join(
+        f'[http.keys.{name}]\nhash = "sha256:{digit * 64}"\nact_for = {act_for}\n'
+        for name, digit, act_for in (("guest", "a", '["u"]'), ("bot", "b", '["u"]'))
+    )
+    async with opened(tmp_path, site(tmp_path) + keys) as runtime:
+        insight = runtime.insight
+        answers = [insight.access("orders.find", USER, name) for name in ("bot", "guest")]
+        itself = insight.access("orders.find", Identity(), "bot")
+        names = [insight.permitted(USER, name)["tools"] for name in ("bot", "guest")]
+        found = await insight.search("orders", USER, 10, "guest")
+        for stated, name, problem in (
+            (GUEST, "bot", "may not act for"),
+            (USER, "bott", "did you mean 'bot'"),
+        ):
+            with pytest.raises(RequestError, match=problem):
+                insight.permitted(stated, name)
+        listed = insight.principals()["principals"]
+    assert answers == [
+        {"tool": "orders.find", "allowed": True, "why": "allowed by access.default"},
+        {
+            "tool": "orders.find",
+            "allowed": False,
+            "why": "denied by access.rules.visitors, for the caller 'guest'",
+        },
+    ]
+    assert itself["allowed"]
+    assert names == [
+        ["now", "orders.cancel", "orders.find", "weather.today"],
+        ["now", "weather.today"],
+    ]
+    assert (found["permitted"], found["matches"]) == (2, [])
+    assert listed[0] == {"name": "guest", "roles": [], "channel": None, "group": None}
+
+
 async def test_a_tool_that_is_not_there_is_told_with_the_nearest_name(tmp_path: Path) -> None:
     async with opened(tmp_path, site(tmp_path)) as runtime:
         with pytest.raises(RequestError, match=r"did you mean 'orders\.find'") as caught:

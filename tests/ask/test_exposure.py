@@ -200,7 +200,7 @@ async def try_everything(runtime: Runtime, mask: int | None, queries: Sequence[s
     turn = exposure.next_turn()
     ran: list[str] = []
     made = [ToolCall(name, name, "{}") for name in (*NAMES, "made.up")]
-    run = await run_calls(scope_of(runtime, ran), exposure, turn, made)
+    run = await run_calls(scope_of(runtime, ran), exposure, turn, made, [])
     return Seen(
         tuple(turn.by_name),
         exposure.session.directory if exposure.session is not None else "",

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from session_runtime.app.reader import ConfigReader
-from session_runtime.config.live import LiveConfig, News, Purpose, Touched
+from session_runtime.config.attempt import Touched
+from session_runtime.config.live import LiveConfig, News, Purpose
 from session_runtime.config.load import ConfigSnapshot
 from session_runtime.config.receipt import Receipt, Trigger
 from session_runtime.config.watch import Mode, Watcher

@@ -76,6 +76,39 @@ async def test_every_label_that_is_read_exists(tmp_path: Path) -> None:
     assert wrong == []
 
 
+async def test_every_value_of_a_label_that_is_read_exists(tmp_path: Path) -> None:
+    async with opened(tmp_path, '[mcp.servers.a]\ncommand = "false"\n') as runtime:
+        told = set(re.findall(r'(\w+="[^"]*")', runtime.metrics()))
+    wanted = {
+        f'{label}="{value}"'
+        for text in expressions()
+        for _, selected in SELECTED.findall(text)
+        for label, values in re.findall(r'(\w+)(?:=~|!=|=)"([^"$]+)"', selected)
+        for value in values.split("|")
+    }
+    assert {'outcome="failed"', 'code="busy.queue"', 'found="hit"'} <= wanted
+    assert sorted(wanted - told) == []
+
+
+def test_what_grafana_fills_in_is_defined_on_the_board() -> None:
+    of_grafana = {"__rate_interval", "__interval"}
+    defined = {each["name"] for each in BOARD["templating"]["list"]} | of_grafana
+    used = set(re.findall(r"\$\{?(\w+)", json.dumps(BOARD)))
+    assert used - defined == {"__all"}  # the value that stands for all of them
+
+
+def test_every_query_of_the_board_has_a_source_a_letter_of_its_own_and_a_legend() -> None:
+    assert type(BOARD["schemaVersion"]) is int
+    queried = [panel for panel in BOARD["panels"] if panel["type"] != "row"]
+    for panel in queried:
+        assert panel["datasource"] == {"type": "prometheus", "uid": "${datasource}"}
+        letters = [target["refId"] for target in panel["targets"]]
+        assert len(set(letters)) == len(letters) > 0
+        assert all(target["legendFormat"] for target in panel["targets"])
+        assert panel["description"]
+        assert panel["fieldConfig"]["defaults"]["unit"]
+
+
 def test_the_panels_of_the_board_fill_it_without_covering_each_other() -> None:
     fields: set[tuple[int, int]] = set()
     for panel in BOARD["panels"]:

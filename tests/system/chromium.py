@@ -105,6 +105,14 @@ class Page:
         await self.value("document.activeElement.select()")
         await self.call("Input.insertText", text=text)
 
+    async def choose(self, selector: str, text: str) -> None:
+        """Choose of a list by typing what an entry begins with, as by the keyboard."""
+        entry = f"document.querySelector({json.dumps(selector)})"
+        await self.value(f"{entry}.focus()")
+        for letter in text:
+            await self.press(letter, ord(letter.upper()), letter)
+        await self.until(f"{entry}.selectedOptions[0].textContent.startsWith({json.dumps(text)})")
+
     async def press(self, key: str, code: int, text: str = "", repeats: int = 0) -> None:
         """Press a key; one that is held down repeats itself."""
         for number, kind in enumerate((*("keyDown",) * (repeats + 1), "keyUp")):

@@ -48,6 +48,10 @@ script = "script.json"
 users = ["guest"]
 deny = ["orders.*"]
 
+[access.rules.bots]
+users = ["bot"]
+deny = ["shop.add"]
+
 [mcp]
 wait_s = 10.0
 """
@@ -158,12 +162,18 @@ async def opened(folder: Path, *, with_keys: bool = True) -> AsyncIterator[Conso
         shutil.rmtree(folder / "browser", ignore_errors=True)
 
 
-@pytest.fixture
-async def console(tmp_path: Path) -> AsyncIterator[Console]:
-    async with opened(tmp_path) as console:
+@asynccontextmanager
+async def signed_in(folder: Path) -> AsyncIterator[Console]:
+    async with opened(folder) as console:
         await console.sign_in()
         await console.page.sees("Generations")
         console.page.said.clear()  # that the browser was answered 401
+        yield console
+
+
+@pytest.fixture
+async def console(tmp_path: Path) -> AsyncIterator[Console]:
+    async with signed_in(tmp_path) as console:
         yield console
 
 

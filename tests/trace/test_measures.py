@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from session_runtime.trace.measures import AskMeasures, Histogram
+from session_runtime.trace.measures import MOST_CODES, OTHER, AskMeasures, Histogram
 from session_runtime.trace.metrics import exposition
 from session_runtime.trace.record import AskRecord, record_call
 from session_runtime.types import ErrorInfo, ToolResult
+from session_runtime.wire import usage_to_json
 from tests.trace.traced import RECORD, SEARCH, TURN
 
 pytestmark = pytest.mark.requirement("OPS-1b")
@@ -52,6 +53,33 @@ def test_an_ask_is_counted_with_its_sub_agents_and_all_calls() -> None:
     assert (told["daemon_turn_seconds_count"], told["daemon_turn_seconds_sum"]) == (2, 0.004)
     assert (told["ask_input_tokens_sum"], told["ask_output_tokens_sum"]) == (300, 60)
     assert (told['tokens_total{kind="cached"}'], told["tokens_saved"]) == (180, 3_300)
+
+
+@pytest.mark.requirement("OPS-3")
+def test_sums_of_all_asks_are_told_as_the_numbers_are() -> None:
+    measures = AskMeasures()
+    for record in (RECORD, replace(RECORD, error=None, outcome="answered")):
+        measures.add(record)
+    assert measures.totals() == {
+        "asks": 2,
+        "outcomes": {"failed": 1, "answered": 1},
+        "errors": {"model.overloaded": 1},
+        "turns": {"ask": 4, "agent": 2},
+        "calls": {"ok": 6, "error": 2},
+        "searches": {"found": 2},
+        "usage": usage_to_json(RECORD.usage + RECORD.usage),
+        "tokens_saved": 6_600,
+        "duration_s": round(2 * RECORD.duration_s, 6),
+        "daemon_s": 0.008,
+    }
+
+
+def test_codes_that_tools_make_up_do_not_fill_the_memory() -> None:
+    measures = AskMeasures()
+    for number in range(MOST_CODES + 5):
+        measures.add(replace(RECORD, error=ErrorInfo(f"made.up{number}", "")))
+    errors = measures.totals()["errors"]
+    assert (len(errors), errors[OTHER]) == (MOST_CODES + 1, 5)
 
 
 def test_each_way_a_search_can_end_is_counted_and_is_no_call() -> None:

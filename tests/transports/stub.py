@@ -160,17 +160,22 @@ class StubInsight:
     def __init__(self) -> None:
         self.asked: list[tuple[object, ...]] = []
 
-    async def search(self, query: str, identity: Identity, most: int) -> Mapping[str, Any]:
-        self.asked.append((query, identity, most))
+    async def search(
+        self, query: str, identity: Identity, most: int, principal: str | None
+    ) -> Mapping[str, Any]:
+        self.asked.append((query, identity, most, principal))
         return {"query": query}
 
-    def access(self, tool: str, identity: Identity) -> Mapping[str, Any]:
-        self.asked.append((tool, identity))
+    def access(self, tool: str, identity: Identity, principal: str | None) -> Mapping[str, Any]:
+        self.asked.append((tool, identity, principal))
         return {"tool": tool}
 
-    def permitted(self, identity: Identity) -> Mapping[str, Any]:
-        self.asked.append((identity,))
+    def permitted(self, identity: Identity, principal: str | None) -> Mapping[str, Any]:
+        self.asked.append((identity, principal))
         return {"tools": []}
+
+    def principals(self) -> Mapping[str, Any]:
+        return {"principals": []}
 
     def totals(self) -> Mapping[str, Any]:
         return {"asks": 1}

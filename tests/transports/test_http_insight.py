@@ -17,7 +17,8 @@ async def test_the_pages_pass_on_what_was_asked_and_for_whom() -> None:
                 "/v1/search?query=find+it&user=u&role=a&role=b&limit=3",
                 "/v1/search?query=find",
                 "/v1/access?tool=a.b&channel=c&group=g",
-                "/v1/access?user=u",
+                "/v1/access?user=u&principal=bot",
+                "/v1/principals",
                 "/v1/recent?limit=5",
                 "/v1/recent/a1",
             )
@@ -27,14 +28,15 @@ async def test_the_pages_pass_on_what_was_asked_and_for_whom() -> None:
         {"query": "find"},
         {"tool": "a.b"},
         {"tools": []},
+        {"principals": []},
         {"totals": {"asks": 1}, "asks": [{"ask_id": "a1"}]},
         {"ask_id": "a1"},
     ]
     assert door.insight.asked == [
-        ("find it", Identity("u", frozenset({"a", "b"})), 3),
-        ("find", Identity(), 10),
-        ("a.b", Identity(None, None, "c", "g")),
-        (Identity("u"),),
+        ("find it", Identity("u", frozenset({"a", "b"})), 3, None),
+        ("find", Identity(), 10, None),
+        ("a.b", Identity(None, None, "c", "g"), None),
+        (Identity("u"), "bot"),
         (5,),
     ]
 
@@ -63,7 +65,11 @@ async def test_a_wrong_query_is_refused_with_the_way_out(path: str, problem: str
 
 
 @pytest.mark.parametrize(
-    "path", ["/v1/search?query=a", "/v1/access?tool=a", "/v1/recent", "/v1/recent/a1", "/v1/live"]
+    "path",
+    [
+        *("/v1/search?query=a", "/v1/access?tool=a", "/v1/principals"),
+        *("/v1/recent", "/v1/recent/a1", "/v1/live"),
+    ],
 )
 async def test_a_key_without_the_role_of_administrators_sees_none_of_it(path: str) -> None:
     async with calling(StubDoor(keyring=keyring_of(bot={}))) as client:

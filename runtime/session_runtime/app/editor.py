@@ -75,14 +75,21 @@ class ConfigEditor:
 
     async def try_values(self, values: Mapping[str, object], *, any_key: bool) -> Receipt:
         """Tell what ``set_values`` would come to for the file as it is; raises what that raises."""
+        would_be, _ = await self.plan_values(values, any_key=any_key)
+        return would_be
+
+    async def plan_values(
+        self, values: Mapping[str, object], *, any_key: bool
+    ) -> tuple[Receipt, bytes | None]:
+        """The same, with what the file would hold; None if that cannot be used."""
         changes = keys(values)
         if not any_key:
             _expect_harmless(path for path in changes if node_at(path) is not None)
         async with self._in_turn:
-            would_be, _ = await self._tried(
+            would_be, edit = await self._tried(
                 lambda file, check: plan(file, changes, check), lambda _: True, any_key
             )
-        return would_be
+        return would_be, None if edit is None else edit.content
 
     async def roll_back(
         self,

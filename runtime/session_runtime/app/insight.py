@@ -1,7 +1,7 @@
 """Tells operators why: what a search finds and who may use what, with the code of every ask (OPS-3)."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from session_runtime.app.recent import RecentAsks
@@ -10,10 +10,11 @@ from session_runtime.errors import RequestError
 from session_runtime.generation import Generation, Profile
 from session_runtime.generation.unavailable import unavailable_to
 from session_runtime.registry.names import TOOL_SEARCH
+from session_runtime.registry.policy import acting_for
 from session_runtime.registry.registry import Registry
 from session_runtime.search import PROMPT_RULE
 from session_runtime.spelling import hint
-from session_runtime.types import LOCAL, Identity
+from session_runtime.types import LOCAL, Identity, Principal
 
 CHARS_PER_TOKEN: Final = 4
 
@@ -22,23 +23,34 @@ class Insight:
     """Looks at the generation in force; nothing that it does is seen by an ask."""
 
     def __init__(
-        self, current: Callable[[], Generation], registry: Registry, recent: RecentAsks
+        self,
+        current: Callable[[], Generation],
+        registry: Registry,
+        recent: RecentAsks,
+        totals: Callable[[], dict[str, Any]],
+        refused: Callable[[], Mapping[str, int]],
     ) -> None:
         self._current = current
         self._registry = registry
         self._recent = recent
+        self._totals = totals
+        self._refused = refused
 
-    async def search(self, query: str, identity: Identity, most: int) -> dict[str, Any]:
+    async def search(
+        self, query: str, identity: Identity, most: int, principal: str | None = None
+    ) -> dict[str, Any]:
         """What ``tool_search`` gives the model of a new ask for this query, and what speaks for each match.
 
         ``answer`` is the very text that the tool gives, None if tool search would not be active; ``loaded``
         are the definitions that the model has from its next turn on. Tokens are estimates, as in traces.
-        What prefetch would hide is not: it is known only once it ran.
+        What prefetch would hide is not: it is known only once it ran. The search is one for ``identity`` by
+        the principal of that name, who may lack what the identity may use; without one nobody bounds it.
         """
         generation = self._current()
         profile = generation.profiles[generation.default_profile]
-        mask = generation.policy.permitted(LOCAL, identity)
-        down = unavailable_to(generation, LOCAL, identity, mask)
+        who = _caller(generation, identity, principal)
+        mask = generation.policy.permitted(*who)
+        down = unavailable_to(generation, *who, mask)
         exposure = open_exposure(generation, profile, mask, (), down)
         before = exposure.next_turn()
         answer = None if exposure.governor is None else exposure.governor.answer(query).content
@@ -66,8 +78,8 @@ class Insight:
             "matches": matches,
         }
 
-    def access(self, tool: str, identity: Identity) -> dict[str, Any]:
-        """Whether a tool may be used for an identity, and the rule that decides."""
+    def access(self, tool: str, identity: Identity, principal: str | None = None) -> dict[str, Any]:
+        """Whether a tool may be used for an identity by a principal, and the rule that decides."""
         generation = self._current()
         policy = generation.policy
         position = policy.positions.get(tool)
@@ -76,17 +88,22 @@ class Insight:
             raise RequestError(
                 f"there is no tool {tool[:100]!r}; {near}", code="request.unknown_tool"
             )
+        who = _caller(generation, identity, principal)
         return {
             "tool": tool,
-            "allowed": bool(policy.permitted(LOCAL, identity) >> position & 1),
-            "why": policy.why(identity, tool),
+            "allowed": bool(policy.permitted(*who) >> position & 1),
+            "why": policy.ruling(*who, tool),
         }
 
-    def permitted(self, identity: Identity) -> dict[str, Any]:
-        """The names of all tools that may be used for an identity, whatever principal may act for it."""
+    def permitted(self, identity: Identity, principal: str | None = None) -> dict[str, Any]:
+        """The names of all tools that may be used for an identity, by a principal if one is named."""
         generation = self._current()
-        tools = generation.permitted.get(generation.policy.permitted(LOCAL, identity)).tools
-        return {"tools": [spec.name for spec in tools]}
+        mask = generation.policy.permitted(*_caller(generation, identity, principal))
+        return {"tools": [spec.name for spec in generation.permitted.get(mask).tools]}
+
+    def principals(self) -> dict[str, Any]:
+        """Who has a key, and what each is by itself."""
+        return {"principals": [_told_of(each) for _, each in self._current().keys.owners]}
 
     def routes(self) -> dict[str, Any]:
         """How calls go to each source that was called, with its breaker (RTE-6)."""
@@ -94,8 +111,9 @@ class Insight:
         return {route: each.to_json() for route, each in routes.items()}
 
     def totals(self) -> dict[str, Any]:
-        """What the asks that ended since the start came to."""
-        return self._recent.totals()
+        """What the asks that ended since the start came to, and how many were refused, by the code."""
+        refused = {code: count for code, count in self._refused().items() if count}
+        return {**self._totals(), "refused": refused}
 
     def ended(self, most: int) -> list[dict[str, Any]]:
         """The asks that ended last, newest first."""
@@ -104,6 +122,30 @@ class Insight:
     def record(self, ask_id: str) -> dict[str, Any]:
         """One of them; raises RequestError if it is not remembered."""
         return self._recent.one(ask_id)
+
+
+def _caller(
+    generation: Generation, identity: Identity, name: str | None
+) -> tuple[Principal, Identity]:
+    """Who asks, for whom: RequestError if there is no such principal, or it may not act for the identity."""
+    if name is None:
+        return LOCAL, identity
+    principal = generation.keys.named(name)
+    if principal is None:
+        names = tuple(each.name for _, each in generation.keys.owners)
+        way_out = hint(name, names) or "GET /v1/principals lists all"
+        raise RequestError(f"there is no principal {name[:100]!r} in [http.keys]; {way_out}")
+    return principal, acting_for(principal, identity)
+
+
+def _told_of(principal: Principal) -> dict[str, Any]:
+    own = principal.identity or Identity()
+    return {
+        "name": principal.name,
+        "roles": sorted(own.roles or ()),
+        "channel": own.channel,
+        "group": own.group,
+    }
 
 
 def _directory_tokens(exposure: Exposure) -> int:

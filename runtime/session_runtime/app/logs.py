@@ -1,13 +1,28 @@
-"""How the daemon logs: one line per event, as text for people or JSON for machines."""
+"""How the daemon logs: one line per event, as text for people or JSON for machines, without secrets.
+
+What its own code says is free of secrets where it is said. What handlers and libraries say, and the words and
+source lines of exceptions, are masked here (CFG-4).
+"""
 
 import json
 import logging
 import sys
+import threading
 from collections.abc import Collection
 from datetime import UTC, datetime
+from types import TracebackType
+from typing import Final
 
+import session_runtime
 from session_runtime.config.runtime import LogSettings
+from session_runtime.trace.redact import CUT, mask_secrets
 from session_runtime.wire import printable
+
+MOST_CHARS: Final = 16_000
+"""So much is written of what others say: of a message the beginning, of a traceback the end."""
+_BEYOND: Final = 1_000  # looked at behind a cut, so that it splits no secret unseen
+_OURS: Final = f"{session_runtime.__name__}."
+_log = logging.getLogger(__name__)
 
 
 class JsonLines(logging.Formatter):
@@ -19,10 +34,10 @@ class JsonLines(logging.Formatter):
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": _message(record),
         }
         if record.exc_info:
-            line["exception"] = self.formatException(record.exc_info)
+            line["exception"] = _end_of(self.formatException(record.exc_info))
         return json.dumps(line, ensure_ascii=False)
 
 
@@ -32,12 +47,27 @@ class TextLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Render one record."""
         time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-        line = (
-            f"{time} {record.levelname.lower():7} {record.name}: {_one_line(record.getMessage())}"
-        )
+        message = _one_line(_message(record))
+        line = f"{time} {record.levelname.lower():7} {record.name}: {message}"
         if record.exc_info:
-            line += "\n" + printable(self.formatException(record.exc_info))
+            line += "\n" + printable(_end_of(self.formatException(record.exc_info)))
         return line
+
+
+def _message(record: logging.LogRecord) -> str:
+    text = record.getMessage()
+    if record.name.startswith(_OURS):
+        return text
+    shown = mask_secrets(text[: MOST_CHARS + _BEYOND])
+    return shown if len(text) <= MOST_CHARS else shown[:MOST_CHARS] + CUT
+
+
+def _end_of(traceback: str) -> str:
+    """The last lines, whole ones: what was raised stands there."""
+    if len(traceback) > MOST_CHARS:
+        start = traceback.find("\n", len(traceback) - MOST_CHARS)
+        traceback = CUT + traceback[start if start >= 0 else len(traceback) :]
+    return mask_secrets(traceback)
 
 
 def _one_line(message: str) -> str:
@@ -62,3 +92,31 @@ def set_up_logging(settings: LogSettings, errors_only: Collection[str] = ()) -> 
     # What reads a server writes all that it cannot read, in full; its session calls itself "client".
     for reader in (logging.getLogger("mcp").getChild("client"), logging.getLogger("client")):
         reader.setLevel(logging.CRITICAL)
+
+
+def report_crashes() -> None:
+    """Write to the log what nobody catches, as the interpreter would write it as it is."""
+    sys.excepthook = _crashed
+    threading.excepthook = _crashed_in_thread
+    sys.unraisablehook = _could_not_raise
+    logging.captureWarnings(capture=True)
+
+
+def _crashed(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None, where: str = ""
+) -> None:
+    if issubclass(kind, KeyboardInterrupt):
+        sys.__excepthook__(kind, error, trace)
+        return
+    _log.critical("unexpected failure%s", where, exc_info=(kind, error, trace))
+
+
+def _crashed_in_thread(told: threading.ExceptHookArgs) -> None:
+    if told.exc_value is not None and not issubclass(told.exc_type, SystemExit):
+        name = "" if told.thread is None else f" in thread {told.thread.name}"
+        _crashed(told.exc_type, told.exc_value, told.exc_traceback, name)
+
+
+def _could_not_raise(told: "sys.UnraisableHookArgs") -> None:
+    if told.exc_value is not None:
+        _crashed(told.exc_type, told.exc_value, told.exc_traceback, " that was ignored")

@@ -1,6 +1,6 @@
-"""The asks that ended last, and what all came to since the start (OPS-3); the trace keeps them for good."""
+"""The asks that ended last (OPS-3); the trace keeps them for good, and ``measures`` what all came to."""
 
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
@@ -9,8 +9,6 @@ from typing import Any, Final
 from session_runtime.errors import RequestError
 from session_runtime.trace.record import AskRecord, CallRecord, TurnRecord, record_to_json
 from session_runtime.trace.redact import redact_text
-from session_runtime.types import Usage
-from session_runtime.wire import usage_to_json
 
 KEPT: Final = 200
 LONGEST_ARGUMENTS: Final = 4_000
@@ -18,41 +16,16 @@ TOO_LONG: Final = "too long to be kept here: see the trace"
 
 
 class RecentAsks:
-    """The last records in memory, each bounded, and sums over all; the event loop's alone."""
+    """The last records in memory, each bounded; the event loop's alone."""
 
     def __init__(self) -> None:
         self._records: OrderedDict[str, AskRecord] = OrderedDict()
-        self._outcomes: Counter[str] = Counter()
-        self._errors: Counter[str] = Counter()
-        self._usage = Usage()
-        self._tokens_saved = 0
-        self._duration_s = 0.0
-        self._daemon_s = 0.0
 
     def add(self, record: AskRecord) -> None:
         """Take note of an ask that ended; the oldest of many is forgotten."""
-        self._outcomes[record.outcome] += 1
-        if record.error is not None:
-            self._errors[record.error.code] += 1
-        self._usage += record.usage
-        self._tokens_saved += record.tokens_saved
-        self._duration_s += record.duration_s
-        self._daemon_s += record.daemon_s
         self._records[record.ask_id] = _bounded(record)
         if len(self._records) > KEPT:
             self._records.popitem(last=False)
-
-    def totals(self) -> dict[str, Any]:
-        """Sums over all asks since the start; ``daemon_s`` is what was spent in neither model nor tools."""
-        return {
-            "asks": self._outcomes.total(),
-            "outcomes": dict(self._outcomes),
-            "errors": dict(self._errors),
-            "usage": usage_to_json(self._usage),
-            "tokens_saved": self._tokens_saved,
-            "duration_s": round(self._duration_s, 6),
-            "daemon_s": round(self._daemon_s, 6),
-        }
 
     def newest(self, most: int) -> list[dict[str, Any]]:
         """The last ones in a few words each, newest first."""
@@ -83,10 +56,16 @@ def _summary(record: AskRecord) -> dict[str, Any]:
         "duration_s": round(record.duration_s, 6),
         "daemon_s": round(record.daemon_s, 6),
         "steps": len(record.turns),
-        "tool_calls": sum(len(turn.calls) for turn in record.turns),
+        "tool_calls": _own_calls(record),
         "tokens": record.usage.total_tokens,
         "tokens_saved": record.tokens_saved,
     }
+
+
+def _own_calls(record: AskRecord) -> int:
+    """How many calls the ask made, as it was told while it ran: without prefetch and sub-agents."""
+    in_turns = sum(len(turn.calls) for turn in record.turns)
+    return in_turns + len(record.confirmed) + (record.invoked is not None)
 
 
 def _bounded(record: AskRecord) -> AskRecord:

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 from session_runtime import __version__
 from session_runtime.app.recent import RecentAsks
@@ -45,6 +46,10 @@ class AskRecords:
             self._sink.write(record)
         if record.trace is not None and record.trace.exported:
             self._spans.write(record, target_of(self._current()))
+
+    def totals(self) -> dict[str, Any]:
+        """What all asks that ended came to; see ``AskMeasures.totals``."""
+        return self._measures.totals()
 
     def metrics(self) -> Iterator[Family]:
         """All asks that ended, and what was lost of them."""

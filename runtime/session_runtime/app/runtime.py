@@ -18,6 +18,7 @@ from session_runtime.app.editor import ConfigEditor
 from session_runtime.app.insight import Insight
 from session_runtime.app.metrics import metrics, of_waiting
 from session_runtime.app.presence import presence_of
+from session_runtime.app.preview import ReplayPreview
 from session_runtime.app.reader import ConfigReader
 from session_runtime.app.recent import RecentAsks
 from session_runtime.app.recorded import of_audit
@@ -71,6 +72,7 @@ class Runtime:
         kept: KeptAsks,
         callbacks: Callbacks,
         insight: Insight,
+        preview: ReplayPreview,
     ) -> None:
         self._builder = builder
         self._registry = registry
@@ -87,6 +89,7 @@ class Runtime:
         self.kept = kept
         self.callbacks = callbacks
         self.insight = insight
+        self.preview = preview
         self.mqtt = MqttState()
         self._since = time.time()
 
@@ -339,7 +342,9 @@ async def open_runtime(
                     yield Runtime(
                         *(builder, registry, service, records, live, watcher, brake, editor),
                         *(ServerControl(current, live), callers, audit, approval, kept),
-                        *(callbacks, Insight(current, registry, recent)),
+                        callbacks,
+                        Insight(current, registry, recent, records.totals, lambda: service.refused),
+                        ReplayPreview(live, editor, builder.generations),
                     )
             finally:
                 await _stop(service, callers, kept)

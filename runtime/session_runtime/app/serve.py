@@ -14,7 +14,7 @@ from pathlib import Path
 from session_runtime.app.control import control_socket
 from session_runtime.app.keep import HistoryKeeper
 from session_runtime.app.last_good import last_good as read_last_good
-from session_runtime.app.logs import set_up_logging
+from session_runtime.app.logs import report_crashes, set_up_logging
 from session_runtime.app.mqtt import open_mqtt
 from session_runtime.app.notify import ServiceManager
 from session_runtime.app.open_files import allow_open_files, expected_load, most_connections
@@ -72,6 +72,7 @@ def _run(read: ConfigReader, snapshot: ConfigSnapshot, fault: ConfigError | None
     """Serve ``snapshot``; ``fault`` is why the file says something else, which cannot be used."""
     settings = snapshot.settings
     set_up_logging(settings.log)
+    report_crashes()
     if fault is not None:
         _log.error(
             "started with the last good configuration, as the file cannot be used: %s", fault

@@ -11,23 +11,29 @@ from functools import partial
 from session_runtime.ask.arguments import Arguments
 from session_runtime.ask.exposure import Exposure
 from session_runtime.ask.history import fresh_ids
+from session_runtime.ask.running import Ready
 from session_runtime.ask.scope import AskScope
-from session_runtime.ask.turn import Ready, TurnRun, admit, refused, run_prepared
+from session_runtime.ask.turn import TurnRun, admit, refused, run_prepared
 from session_runtime.registry.confirmations import Answered
 from session_runtime.registry.invoke.consent import form_of
 from session_runtime.registry.policy import routed_as
 from session_runtime.registry.spec import ToolSpec
 from session_runtime.threads import aside
+from session_runtime.trace.record import CallRecord
 from session_runtime.types import JsonObject, Message, ToolCall, ToolResult
 
 
 async def carry_out(
-    scope: AskScope, exposure: Exposure, sent: Sequence[Message], answered: Sequence[Answered]
+    scope: AskScope,
+    exposure: Exposure,
+    sent: Sequence[Message],
+    answered: Sequence[Answered],
+    records: list[CallRecord],
 ) -> TurnRun:
     """Run every call that a person agreed to, and say of the others that they were declined.
 
     Whether each may run is decided anew, as for a call that the model makes now; only what it is about comes
-    from then. The calls have ids that no message in ``sent`` has.
+    from then. The calls have ids that no message in ``sent`` has, and are in ``records`` at the end.
     """
     ids = fresh_ids(sent, (each.waiting.call.id for each in answered))
     calls = [
@@ -37,7 +43,7 @@ async def carry_out(
         await _prepare(scope, exposure, each, call)
         for each, call in zip(answered, calls, strict=True)
     ]
-    return await run_prepared(scope, exposure, calls, prepared)
+    return await run_prepared(scope, exposure, calls, prepared, records)
 
 
 async def _prepare(

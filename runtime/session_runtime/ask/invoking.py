@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
+from session_runtime.ask.running import attended, report_finished
 from session_runtime.ask.scope import AskScope
 from session_runtime.direct import Called, DirectCall
 from session_runtime.errors import RequestError
@@ -11,7 +13,7 @@ from session_runtime.generation import Generation
 from session_runtime.registry.confirmations import Answered
 from session_runtime.registry.invoke.returned import ReturnedValue
 from session_runtime.registry.spec import ToolSpec
-from session_runtime.trace.record import CallRecord, record_call
+from session_runtime.trace.record import record_call
 from session_runtime.types import (
     ConfirmationRequired,
     ErrorInfo,
@@ -19,7 +21,6 @@ from session_runtime.types import (
     PendingCall,
     Principal,
     ToolCall,
-    ToolFinished,
     ToolResult,
     ToolStarted,
 )
@@ -40,7 +41,6 @@ class Invoked:
     """What came of a call: ``error`` unless it went well, ``pending`` if it waits for a person."""
 
     called: Called
-    record: CallRecord
     error: ErrorInfo | None
     pending: tuple[PendingCall, ...] = ()
 
@@ -69,12 +69,14 @@ async def invoke(
 ) -> Invoked:
     """Make the call, by the same checks as one that a model makes; ``answered`` is what was confirmed."""
     send, call = scope.emitter.send, ToolCall(CALL_ID, spec.name, "{}")
+    returned, ended = ReturnedValue(), partial(_ended, scope, wanted)
     if any(not each.agreed for each in answered):
-        result, returned = _declined(scope, spec, wanted), ReturnedValue()
+        result = _declined(scope, spec, wanted)
+        ended(result)
     else:
         send(ToolStarted(call_id=CALL_ID, name=spec.name, arguments=wanted.arguments))
-        returned = ReturnedValue()
-        result = await scope.generation.invoker.invoke(
+        run = partial(
+            scope.generation.invoker.invoke,
             returned.within(scope.generation.catalog, spec),
             spec,
             wanted.arguments,
@@ -83,17 +85,20 @@ async def invoke(
             consent=scope.consent.of(call),
             most_chars=wanted.max_chars,
         )
-    code = result.error_code
-    send(ToolFinished(call_id=CALL_ID, name=spec.name, status=result.status, error_code=code))
+        result = await attended(run, CALL_ID, spec.name, ended)
     pending = scope.consent.pending(CALL_ID)
     if pending is not None:
         send(ConfirmationRequired(pending=pending))
-    return await _invoked(scope, wanted, returned, result, pending)
+    return await _invoked(returned, result, pending)
+
+
+def _ended(scope: AskScope, wanted: DirectCall, result: ToolResult) -> None:
+    arguments = wanted.arguments if scope.keep_arguments else None
+    scope.totals.invoked = record_call(result, arguments)
+    report_finished(scope, result)
 
 
 async def _invoked(
-    scope: AskScope,
-    wanted: DirectCall,
     returned: ReturnedValue,
     result: ToolResult,
     pending: PendingCall | None,
@@ -107,13 +112,12 @@ async def _invoked(
         attempts=result.attempts,
         duration_s=result.latency_s,
     )
-    record = record_call(result, wanted.arguments if scope.keep_arguments else None)
     code = result.error_code
     if code is None:
-        return Invoked(called, record, None)
+        return Invoked(called, None)
     if pending is not None:
-        return Invoked(called, record, ErrorInfo(code, f"{result.name} {_WAITS}"), (pending,))
-    return Invoked(called, record, ErrorInfo(code, result.content, code in MAY_PASS))
+        return Invoked(called, ErrorInfo(code, f"{result.name} {_WAITS}"), (pending,))
+    return Invoked(called, ErrorInfo(code, result.content, code in MAY_PASS))
 
 
 def _declined(scope: AskScope, spec: ToolSpec, wanted: DirectCall) -> ToolResult:

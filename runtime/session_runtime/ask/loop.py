@@ -49,7 +49,7 @@ class OpenTurn:
     tools_s: float = 0.0
     usage: Usage = field(default_factory=Usage)
     finish_reason: str | None = None
-    calls: tuple[CallRecord, ...] = ()
+    calls: list[CallRecord] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -64,7 +64,7 @@ class Progress:
     step: int = 0
     calls: int = 0
     turns: list[TurnRecord] = field(default_factory=list)
-    confirmed: tuple[CallRecord, ...] = ()
+    confirmed: list[CallRecord] = field(default_factory=list)
     confirmed_s: float = 0.0
     text: str = ""
     nudges: int = 0
@@ -89,10 +89,12 @@ class Loop:
         self.progress.state = "tools"
         self.progress.calls += len(answered)
         try:
-            run = await carry_out(self._scope, self._exposure, self._transcript.sent, answered)
+            run = await carry_out(
+                *(self._scope, self._exposure, self._transcript.sent, answered),
+                self.progress.confirmed,
+            )
         finally:
             self.progress.confirmed_s = _now() - started
-        self.progress.confirmed = run.records
         self._transcript.add_turn(Message("assistant", None, run.calls), run.results)
         return Ending("needs_confirmation", pending=run.pending) if run.pending else None
 
@@ -181,11 +183,11 @@ class Loop:
         try:
             cut_off = reply.finish_reason in CUT_OFF
             run = await run_calls(
-                self._scope, self._exposure, opened.turn, reply.calls, cut_off=cut_off
+                *(self._scope, self._exposure, opened.turn, reply.calls, opened.calls),
+                cut_off=cut_off,
             )
         finally:
             opened.tools_s = _now() - started
-        opened.calls = run.records
         self._transcript.add_turn(_assistant(replace(reply, calls=run.calls)), run.results)
         return run
 
@@ -241,7 +243,7 @@ class Loop:
             opened.tools_s,
             opened.usage,
             opened.finish_reason,
-            opened.calls,
+            tuple(opened.calls),
             opened.at_s,
         )
 

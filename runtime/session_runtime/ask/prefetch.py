@@ -3,13 +3,15 @@
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
+from session_runtime.ask.running import attended
 from session_runtime.ask.scope import AskScope
 from session_runtime.registry.invoke.consent import NEEDS_CONFIRMATION_CODE
 from session_runtime.registry.invoke.results import Place
 from session_runtime.registry.names import TOOL_SEARCH
 from session_runtime.search import SearchView, resolve_names
-from session_runtime.trace.record import CallRecord, record_call
+from session_runtime.trace.record import record_call
 from session_runtime.types import NOTHING, ToolResult
 
 NOT_FOUND = "tool.not_found"
@@ -21,7 +23,6 @@ class Prefetched:
 
     results: tuple[tuple[str, str], ...] = ()
     failed: Mapping[str, str] = field(default_factory=dict)
-    records: tuple[CallRecord, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -39,22 +40,33 @@ async def run_prefetch(scope: AskScope, view: SearchView, readable: bool) -> Pre
     wanted = [name for name in skills.prefetch_tools if name != TOOL_SEARCH]
     found, missing = resolve_names(view, wanted)
     deadline = asyncio.get_running_loop().time() + skills.prefetch_timeout_s
-    places = [scope.results.place(readable=readable, tool=name) for name in found]
-    calls = (_call(scope, name, deadline, place) for name, place in zip(found, places, strict=True))
-    results = await asyncio.gather(*calls)
+    ended: dict[str, ToolResult] = {}
+    try:
+        async with asyncio.TaskGroup() as group:  # cancelled, it waits for the tools to stop
+            for name in found:
+                place = scope.results.place(readable=readable, tool=name)
+                call = partial(_call, scope, name, deadline, place)
+                keep = partial(ended.__setitem__, name)
+                group.create_task(attended(call, _id(name), name, keep), name=f"tool {name}")
+    finally:
+        results = [ended[name] for name in found if name in ended]
+        scope.totals.prefetch += (record_call(result, NOTHING) for result in results)
     return Prefetched(
         tuple((r.name, r.content) for r in results if r.status == "ok"),
         {
             **dict.fromkeys(missing, NOT_FOUND),
             **{r.name: r.error_code or "tool.failed" for r in results if r.status != "ok"},
         },
-        tuple(record_call(result, NOTHING) for result in results),
     )
+
+
+def _id(name: str) -> str:
+    return f"prefetch:{name}"
 
 
 async def _call(scope: AskScope, name: str, deadline: float, place: Place | None) -> ToolResult:
     catalog = scope.generation.catalog
-    context = scope.context(f"prefetch:{name}", deadline)
+    context = scope.context(_id(name), deadline)
     spec = catalog.lookup(name)
     if spec.annotations.destructive:  # nobody asked for it yet, whatever access.destructive says
         return ToolResult(context.call_id, name, "refused", "", NEEDS_CONFIRMATION_CODE)

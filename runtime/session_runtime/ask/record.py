@@ -22,9 +22,9 @@ NOT_REACHED: Final = "not_reached"
 def build_record(run: AskRun, result: AskResult, duration_s: float) -> AskRecord:
     """Everything about one ask that an operator may want to know later; ``duration_s`` is all of it."""
     turns = tuple(run.progress.turns)
-    invoked = run.invoked
+    invoked = run.totals.invoked
     before_s = run.prefetch_s + run.progress.confirmed_s
-    before_s += invoked.called.duration_s if invoked is not None else 0.0
+    before_s += invoked.latency_s if invoked is not None else 0.0
     elsewhere_s = before_s + sum(turn.model_s + turn.tools_s for turn in turns)
     search = tool_search_record(run.exposure)
     directories = search.directory_tokens * len(turns)
@@ -37,8 +37,8 @@ def build_record(run: AskRun, result: AskResult, duration_s: float) -> AskRecord
         principal=run.request.principal,
         identity=run.request.identity,
         tool_search=search,
-        prefetch=run.prefetched.records,
-        confirmed=run.progress.confirmed,
+        prefetch=tuple(run.totals.prefetch),
+        confirmed=tuple(run.progress.confirmed),
         turns=turns,
         outcome=result.outcome,
         error=result.error,
@@ -48,7 +48,7 @@ def build_record(run: AskRun, result: AskResult, duration_s: float) -> AskRecord
         tokens_full_list=(run.exposure.full_list_tokens if run.exposure else 0) * len(turns),
         agents=tuple(run.totals.agents),
         tokens_exposed=sum(turn.exposed_tokens for turn in turns) + directories,
-        invoked=invoked.record if invoked is not None else None,
+        invoked=invoked,
         request=_request(run),
         trace=run.trace,
     )

@@ -234,8 +234,11 @@ class AskRun:
         readable = profile.settings.max_tools is None and may_read_results(
             self.generation, self.generation.permitted.get(mask)
         )
-        self.prefetched = await run_prefetch(scope, self.generation.index.view(mask), readable)
-        self.prefetch_s = asyncio.get_running_loop().time() - started
+        try:
+            view = self.generation.index.view(mask)
+            self.prefetched = await run_prefetch(scope, view, readable)
+        finally:
+            self.prefetch_s = asyncio.get_running_loop().time() - started
         for line in prefetch_notices(settings.notices.mode, self.prefetched.names):
             self._emitter.send(Notice(text=line))
         self._emitter.send(

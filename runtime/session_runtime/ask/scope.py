@@ -13,7 +13,7 @@ from session_runtime.generation import Generation
 from session_runtime.handler import HandlerContext, ProgressSink
 from session_runtime.registry.invoke.consent import Consent
 from session_runtime.services import Services
-from session_runtime.trace.record import AgentRecord
+from session_runtime.trace.record import AgentRecord, CallRecord
 from session_runtime.trace.traceparent import AskTrace
 from session_runtime.trace_context import TraceContext
 from session_runtime.types import (
@@ -65,10 +65,16 @@ class LoopLimits:
 
 @dataclass(slots=True)
 class Totals:
-    """What all loops of one ask add to: the tokens that they spent, and what sub-agents did."""
+    """What all of one ask adds to, so that it is known however the ask ends.
+
+    The tokens that were spent, what sub-agents did, and the calls outside of turns: those before the first
+    one, and the one that stands instead of a question.
+    """
 
     usage: Usage = field(default_factory=Usage)
     agents: list[AgentRecord] = field(default_factory=list)
+    prefetch: list[CallRecord] = field(default_factory=list)
+    invoked: CallRecord | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,6 +53,7 @@ REPLACED: Final = "cancelled.replaced"
 GONE: Final = ErrorInfo("cancelled.caller", "the caller went away")
 """Why an ask was cancelled that nobody told to end: the task that awaited it was cancelled."""
 
+_LEFT: Final = Ending("cancelled", "", GONE)
 _LEAST_S: Final = 0.001
 _log = logging.getLogger(__name__)
 
@@ -76,9 +77,9 @@ class _Open:
 class AskService:
     """Runs asks against the current generation until ``drain``; ``cancel`` ends what runs.
 
-    ``keep_record`` receives one trace record per ask that ran; it must not block. All asks keep their
-    long results in the same room, and what waits for consent in the same ``confirmations``. Rates and
-    budgets go by ``clock``, in seconds.
+    ``keep_record`` receives one trace record per ask that was let in, also of one that ended while it
+    waited; it must not block. All asks keep their long results in the same room, and what waits for consent
+    in the same ``confirmations``. Rates and budgets go by ``clock``, in seconds.
     """
 
     def __init__(
@@ -147,13 +148,10 @@ class AskService:
         self._open[ask_id] = ask
         self._idle.clear()
         try:
-            if refused := await self._get_place(ask):
-                return _finish(emitter, _never_ran(ask_id, refused))
+            if ended := await self._wait(ask, emitter):
+                return self._end_waiting(ask, ended, emitter)
             with self._generations.pin() as generation:
                 return await self._run(ask, generation, emitter)
-        except asyncio.CancelledError:
-            _finish(emitter, AskResult(ask_id, "cancelled", error=GONE))  # unless it has one
-            raise
         finally:
             self._close(ask_id)
 
@@ -207,6 +205,24 @@ class AskService:
     def _limits(self, request: AskRequest) -> Limits:
         return principal_of(request).limits.over(self._settings.limits.limits)
 
+    async def _wait(self, ask: _Open, emitter: Emitter) -> Ending | None:
+        try:
+            return await self._get_place(ask)
+        except asyncio.CancelledError:
+            self._end_waiting(ask, _LEFT, emitter)
+            raise
+
+    def _end_waiting(self, ask: _Open, ending: Ending, emitter: Emitter) -> AskResult:
+        """End an ask that never ran; of one that was refused no more than the number is kept."""
+        if ending.outcome == "failed":
+            refused = AskResult(ask.ask_id, "failed", error=ending.error, refused=True)
+            return _finish(emitter, refused)
+        with self._generations.pin() as generation:
+            run = self._open_run(ask, generation, emitter)
+            result = _finish(emitter, run.result(ending))
+            self._keep_record(build_record(run, result, duration_s=0.0))
+        return result
+
     async def _get_place(self, ask: _Open) -> Ending | None:
         """Wait until the ask may run; gives how it ended if it may not."""
         limit_s = min(self._settings.runtime.ask_timeout_s, deadline_of(ask.request))
@@ -256,14 +272,16 @@ class AskService:
         if not self._open:
             self._idle.set()
 
-    async def _run(self, ask: _Open, generation: Generation, emitter: Emitter) -> AskResult:
-        run = AskRun(
+    def _open_run(self, ask: _Open, generation: Generation, emitter: Emitter) -> AskRun:
+        return AskRun(
             *(ask.ask_id, ask.request, generation, self._resources, emitter, self._room),
             self._confirmations,
         )
-        ask.run = run
+
+    async def _run(self, ask: _Open, generation: Generation, emitter: Emitter) -> AskResult:
+        run = ask.run = self._open_run(ask, generation, emitter)
         started = asyncio.get_running_loop().time()
-        ending = Ending("cancelled", "", GONE)
+        ending = _LEFT
         try:
             ending = await _supervise(run, ask)
         finally:
@@ -308,11 +326,6 @@ async def _execute(run: AskRun) -> Ending:
         return Ending(
             "failed", "", ErrorInfo("internal", "the runtime failed; its log has the details")
         )
-
-
-def _never_ran(ask_id: str, ending: Ending) -> AskResult:
-    is_refused = ending.outcome == "failed"
-    return AskResult(ask_id, ending.outcome, error=ending.error, refused=is_refused)
 
 
 def _shown(ask: _Open, now: float, number: int) -> RunningAsk:

@@ -1,20 +1,18 @@
 """The calls of one reply: prepare each in order, run what may run, answer every one (ASK-4)."""
 
-import asyncio
 import json
-import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from session_runtime.ask.arguments import ArgumentFault, Arguments, parse_arguments
 from session_runtime.ask.exposure import Exposure, Turn
 from session_runtime.ask.guards import Refused
 from session_runtime.ask.notices import call_notices
+from session_runtime.ask.running import Ready, report_finished, run_ready
 from session_runtime.ask.scope import AskScope
 from session_runtime.registry.deprecation import replacement_of
 from session_runtime.registry.deprecation import warning as warning_of
-from session_runtime.registry.invoke.results import Place
 from session_runtime.registry.names import END, RESULTS_READ, TOOL_SEARCH
 from session_runtime.registry.spec import ToolSpec
 from session_runtime.search import SearchGovernor
@@ -23,42 +21,20 @@ from session_runtime.threads import aside
 from session_runtime.trace.record import CallRecord, SearchRecord, record_call
 from session_runtime.types import (
     ConfirmationRequired,
-    JsonObject,
     PendingCall,
     ToolCall,
-    ToolFinished,
     ToolResult,
     ToolsLoaded,
     ToolStarted,
 )
 from session_runtime.types import Notice as NoticeEvent
 
-CANCEL_GRACE_S = 2.0
 NAMES_IN_REFUSAL = 12
 MAX_COMPARED = 200
 MAX_CALLS = 128
 READ_AT_ONCE_CHARS = 16_384
 UNKNOWN = "tool.unknown"
 WRITTEN_AS_TEXT = "written as text"
-_log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Ready:
-    """A call that may run: exposed, readable, within limits."""
-
-    call: ToolCall
-    spec: ToolSpec
-    arguments: JsonObject
-    warning: str = ""
-    repairs: tuple[str, ...] = ()
-
-    @property
-    def as_run(self) -> ToolCall:
-        """The call with the arguments that it ran with; untouched where nothing was repaired."""
-        if not self.repairs:
-            return self.call
-        return replace(self.call, arguments=json.dumps(self.arguments, ensure_ascii=False))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +47,6 @@ class TurnRun:
 
     calls: tuple[ToolCall, ...]
     results: tuple[ToolResult, ...]
-    records: tuple[CallRecord, ...]
     pending: tuple[PendingCall, ...] = ()
     ended: bool = False
     all_refused: bool = False
@@ -82,10 +57,11 @@ async def run_calls(
     exposure: Exposure,
     turn: Turn,
     calls: Sequence[ToolCall],
+    records: list[CallRecord],
     *,
     cut_off: bool = False,
 ) -> TurnRun:
-    """Answer every call of one reply exactly once.
+    """Answer every call of one reply exactly once; see ``run_prepared``.
 
     With ``cut_off`` the reply ended before the model had finished.
     """
@@ -93,7 +69,7 @@ async def run_calls(
         await _prepare(scope, exposure, turn, calls, at, cut_off=cut_off)
         for at in range(len(calls))
     ]
-    return await run_prepared(scope, exposure, calls, prepared)
+    return await run_prepared(scope, exposure, calls, prepared, records)
 
 
 async def run_prepared(
@@ -101,23 +77,27 @@ async def run_prepared(
     exposure: Exposure,
     calls: Sequence[ToolCall],
     prepared: Sequence[Ready | ToolResult],
+    records: list[CallRecord],
 ) -> TurnRun:
     """Run the calls that are ready; the others have their results.
 
-    Searches are answered first; the other calls run concurrently. Cancelling cancels the running tools and
-    waits for them for at most CANCEL_GRACE_S seconds.
+    Searches are answered first; the other calls run concurrently. Cancelling cancels the running tools.
+    However this ends, every call is in ``records`` then.
     """
     ready = [item for item in prepared if isinstance(item, Ready)]
     _announce(scope, ready)
     finished = _search_all(scope, exposure, ready)
-    finished |= await _run_all(scope, ready, exposure.reads_results)
+    try:
+        await run_ready(scope, ready, finished, readable=exposure.reads_results)
+    finally:
+        results = tuple(
+            finished[item.call.id] if isinstance(item, Ready) else item for item in prepared
+        )
+        records += map(partial(_record, scope), calls, prepared, results)
+        for result in results:
+            if result.call_id not in finished:
+                report_finished(scope, result)
     load_reading(scope, exposure)
-    results = tuple(
-        finished[item.call.id] if isinstance(item, Ready) else item for item in prepared
-    )
-    for result in results:
-        if result.call_id not in finished:
-            _report_finished(scope, result)
     pending = tuple(filter(None, (scope.consent.pending(call.id) for call in calls)))
     for call in pending:
         scope.emitter.send(ConfirmationRequired(pending=call))
@@ -127,7 +107,6 @@ async def run_prepared(
             for item, call in zip(prepared, calls, strict=True)
         ),
         results,
-        tuple(map(partial(_record, scope), calls, prepared, results)),
         pending,
         ended=any(item.spec.name == END for item in ready) and results[0].status == "ok",
         all_refused=not ready,
@@ -287,86 +266,8 @@ def _search(scope: AskScope, governor: SearchGovernor, item: Ready) -> ToolResul
         reply.content,
         error_code=reply.error_code,
     )
-    _report_finished(scope, result)
+    report_finished(scope, result)
     return result
-
-
-async def _run_all(
-    scope: AskScope, ready: Sequence[Ready], readable: bool
-) -> dict[str, ToolResult]:
-    """Run what is no search; ``readable`` says whether references to results would be of use."""
-    tasks = {
-        item.call.id: asyncio.create_task(
-            _run(scope, item, _place(scope, item, readable)), name=f"tool {item.spec.name}"
-        )
-        for item in ready
-        if item.spec.origin != "virtual"
-    }
-    if not tasks:
-        return {}
-    remaining = max(0.0, scope.deadline - asyncio.get_running_loop().time())
-    try:
-        await asyncio.wait(tasks.values(), timeout=remaining + CANCEL_GRACE_S)
-    finally:
-        await _cancel_running(tasks)
-    return {
-        call_id: task.result() if task.done() and not task.cancelled() else _cut_off(task, call_id)
-        for call_id, task in tasks.items()
-    }
-
-
-def _place(scope: AskScope, item: Ready, readable: bool) -> Place | None:
-    name = item.spec.name
-    return scope.results.place(readable=readable and name != RESULTS_READ, tool=name)
-
-
-async def _cancel_running(tasks: Mapping[str, asyncio.Task[ToolResult]]) -> None:
-    running = [task for task in tasks.values() if not task.done()]
-    for task in running:
-        task.cancel()
-    if running:
-        _, stuck = await asyncio.wait(running, timeout=CANCEL_GRACE_S)
-        for task in stuck:
-            _log.error("%s ignores cancelling and is left running", task.get_name())
-
-
-def _cut_off(task: asyncio.Task[ToolResult], call_id: str) -> ToolResult:
-    return ToolResult(
-        call_id,
-        task.get_name().removeprefix("tool "),
-        "error",
-        "The call was cut off when the time for this request was up; it may have taken effect.",
-        error_code="limit.deadline",
-    )
-
-
-async def _run(scope: AskScope, item: Ready, place: Place | None) -> ToolResult:
-    result = await scope.generation.invoker.invoke(
-        scope.generation.catalog,
-        item.spec,
-        item.arguments,
-        scope.context(item.call.id),
-        place,
-        item.warning,
-        scope.principal,
-        scope.consent.of(item.call),
-    )
-    result = replace(result, call_id=item.call.id)  # which a sub-agent's loop knows it by
-    if result.whole_chars is not None:
-        scope.results.note(result.content, place)
-    _report_finished(scope, result)
-    return result
-
-
-def _report_finished(scope: AskScope, result: ToolResult) -> None:
-    scope.emitter.send(
-        ToolFinished(
-            call_id=result.call_id,
-            name=result.name,
-            status=result.status,
-            error_code=result.error_code,
-        )
-    )
 
 
 def _record(

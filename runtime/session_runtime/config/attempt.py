@@ -13,6 +13,10 @@ from session_runtime.errors import ConfigError, Problem
 _log: Final = logging.getLogger(__name__)
 
 
+Touched = frozenset[str] | None
+"""Paths below folders of tools that may have changed; None: any."""
+
+
 @dataclass(frozen=True, slots=True)
 class Attempt:
     """An attempt under way: its number, what caused it, and when it began, on two clocks."""
@@ -68,3 +72,8 @@ def problems_of(error: Exception) -> tuple[Problem, ...]:
             return (
                 Problem(f"the runtime failed: {type(error).__name__}; its log has the details"),
             )
+
+
+def both(one: Touched, other: Touched) -> Touched:
+    """What was touched in either of two times."""
+    return None if one is None or other is None else one | other

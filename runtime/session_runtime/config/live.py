@@ -5,12 +5,12 @@ Every attempt leaves a receipt (REL-3). When to make one is decided by ``watch``
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, Literal, Protocol, TypeVar
 
-from session_runtime.config.attempt import Attempt, problems_of
+from session_runtime.config.attempt import Attempt, Touched, both, problems_of
 from session_runtime.config.changes import Change, changes
 from session_runtime.config.history import Kept
 from session_runtime.config.load import ConfigSnapshot
@@ -22,11 +22,7 @@ from session_runtime.types import nothing
 
 _log: Final = logging.getLogger(__name__)
 
-
-Touched = frozenset[str] | None
-
 Acted = Callable[[ConfigSnapshot, Receipt], asyncio.Future[Kept | None] | None]
-
 Purpose = Literal["reload", "trial", "refresh"]
 """A ``trial`` is never committed: no command is started for it and no server connected to. A ``refresh``
 is for what changes by itself: of the configuration and what it names nothing is read again."""
@@ -61,6 +57,9 @@ class News:
 
 
 P = TypeVar("P", bound=Prepared, covariant=True)
+
+
+Look = Callable[[Prepared], Awaitable[None]]
 
 
 class Builder(Protocol[P]):
@@ -164,7 +163,7 @@ class LiveConfig:
         call. All who call this while an attempt runs share the one that follows, so that what was
         written before the call is read.
         """
-        self._touched = _both(self._touched, touched)
+        self._touched = both(self._touched, touched)
         self._reads_unread = True
         return await self._reload_next(trigger)
 
@@ -200,14 +199,21 @@ class LiveConfig:
                 task.cancel()
             await asyncio.wait(self._under_way)
 
-    async def validate(self, text: bytes | None = None) -> Receipt:
-        """Tell what a reload would come to, were ``text`` in the file; nothing changes or is kept."""
+    async def validate(self, text: bytes | None = None, look: Look | None = None) -> Receipt:
+        """Tell what a reload would come to, were ``text`` in the file; nothing changes or is kept.
+
+        If it can be used, ``look`` is shown what was prepared before that is let go.
+        """
         attempt = Attempt.now(0, "http")
         try:
             snapshot, waiting, prepared = await self._prepare(text, purpose="trial")
         except Exception as error:  # noqa: BLE001 - told like those of a reload
             return self._refusal(attempt, error)
-        await prepared.abort()
+        try:
+            if look is not None:
+                await look(prepared)
+        finally:
+            await prepared.abort()
         verdict = self._verdict(prepared.news, waiting)
         return self._receipt(attempt, verdict, snapshot, prepared.news, waiting)
 
@@ -243,7 +249,7 @@ class LiveConfig:
         """What is to be read below folders of tools, with what was left unread if somebody asked for that."""
         touched, self._touched = self._touched, frozenset()
         if self._reads_unread:
-            touched = _both(touched, self._unread)
+            touched = both(touched, self._unread)
             self._unread, self._reads_unread = frozenset(), False
         return touched
 
@@ -336,8 +342,7 @@ class LiveConfig:
         return receipt
 
     def _reject(self, attempt: Attempt, error: Exception) -> Receipt:
-        receipt = self._refusal(attempt, error)
-        self._told(receipt)
+        self._told(receipt := self._refusal(attempt, error))
         return receipt
 
     def _verdict(self, news: News, waiting: tuple[Change, ...]) -> Verdict:
@@ -393,7 +398,3 @@ class LiveConfig:
             _log.error("%s; generation %d stays in force", receipt.summary(), receipt.generation)
         self._tell(receipt)
         return receipt
-
-
-def _both(one: Touched, other: Touched) -> Touched:
-    return None if one is None or other is None else one | other

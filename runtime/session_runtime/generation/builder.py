@@ -10,7 +10,8 @@ from pathlib import Path
 from types import MappingProxyType
 
 from session_runtime.audit.log import AuditLog
-from session_runtime.config.live import News, Purpose, Touched
+from session_runtime.config.attempt import Touched
+from session_runtime.config.live import News, Purpose
 from session_runtime.config.load import ConfigSnapshot
 from session_runtime.config.models import ModelProfile
 from session_runtime.config.settings import Settings, default_profile, profiles

@@ -1,6 +1,5 @@
 """What a generation consists of; all of it is shared by the asks that pin it and read-only."""
 
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -19,6 +18,7 @@ from session_runtime.registry.policy import Policy
 from session_runtime.registry.schema import ArgumentCheck
 from session_runtime.registry.spec import ToolSpec
 from session_runtime.search import SearchIndex
+from session_runtime.search.lru import Lru
 from session_runtime.toolbox.box import Toolbox
 
 MASKS_KEPT = 64
@@ -60,22 +60,19 @@ class Permitted:
 
 
 class PermittedLists:
-    """Permitted tools by mask, computed once each; the least recently used of many is forgotten."""
+    """Permitted tools by mask, computed once each; the least recently used of many is forgotten.
+
+    Threads may share it.
+    """
 
     def __init__(self, catalog: Catalog, schema_tokens: Mapping[str, int]) -> None:
         self._catalog = catalog
         self._schema_tokens = schema_tokens
-        self._by_mask: OrderedDict[int, Permitted] = OrderedDict()
+        self._by_mask: Lru[int, Permitted] = Lru(MASKS_KEPT)
 
     def get(self, mask: int) -> Permitted:
         """The permitted tools of a mask."""
-        found = self._by_mask.get(mask)
-        if found is None:
-            found = self._by_mask[mask] = self._compute(mask)
-            if len(self._by_mask) > MASKS_KEPT:
-                self._by_mask.popitem(last=False)
-        self._by_mask.move_to_end(mask)
-        return found
+        return self._by_mask.get_or_make(mask, self._compute)
 
     def _compute(self, mask: int) -> Permitted:
         specs = self._catalog.specs

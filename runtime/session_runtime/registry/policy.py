@@ -163,6 +163,16 @@ class Policy:
                 return f"allowed by access.rules.{rule.name}"
         return f"{'allowed' if bit & self.default else 'denied'} by access.default"
 
+    def ruling(self, principal: Principal, identity: Identity, name: str) -> str:
+        """What decides where ``principal`` acts for ``identity``; said of it where it may do less itself."""
+        said = self.why(identity, name, principal)
+        if principal.identity is None or not said.startswith("allowed"):
+            return said
+        of_itself = self.why(principal.identity, name, principal)
+        if of_itself.startswith("allowed"):
+            return said
+        return f"{of_itself}, for the caller {principal.name!r}"
+
     def _off(self, spec: ToolSpec, bit: int) -> str | None:
         """What keeps a tool from everybody."""
         if spec.owner:

@@ -72,12 +72,5 @@ class Reasons:
         return "there is no such tool"
 
     def _ruling(self, name: str) -> str:
-        """What decides; for a caller of less rights than whom it acts for, that is its own."""
-        policy, caller = self.generation.policy, self.caller
-        said = policy.why(caller.identity, name, caller.principal)
-        own = caller.principal.identity
-        if said.startswith("allowed") and own is not None:
-            said_of_caller = policy.why(own, name, caller.principal)
-            if not said_of_caller.startswith("allowed"):
-                return f"{said_of_caller}, for the caller {caller.principal.name!r}"
-        return said
+        caller = self.caller
+        return self.generation.policy.ruling(caller.principal, caller.identity, name)

@@ -1,17 +1,18 @@
 """Numbers over all asks that ended since the process began, made of the records that traces are made of.
 
-So what a monitoring system reads, a trace says and a result tells are the same. No label holds what a
-caller, a model or a tool says: of a code only its family, and that only if it is one of ours.
+So what a monitoring system reads, the console shows, a trace says and a result tells are the same. No label
+holds what a caller, a model or a tool says: of a code only its family, and that only if it is one of ours.
 """
 
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final, get_args
+from typing import Any, Final, get_args
 
 from session_runtime.trace.metrics import Family, Sample, gauge
 from session_runtime.trace.record import AskRecord, CallRecord, SearchRecord
-from session_runtime.types import Outcome, ToolStatus, nothing
+from session_runtime.types import Outcome, ToolStatus, Usage, nothing
+from session_runtime.wire import usage_to_json
 
 OTHER: Final = "other"
 FAMILIES: Final = (
@@ -19,6 +20,8 @@ FAMILIES: Final = (
     *("model", "notes", "request", "results", "tool", "tool_search", "web", OTHER),
 )
 """What stands before the dot of an error code; ``other`` are those that tools made up."""
+MOST_CODES: Final = 100
+"""So many different codes are told apart in the sums; tools may make up any number of them."""
 SEARCHES: Final = ("found", "had", "missed", "refused")
 """A search that loaded tools, that named loaded ones alone, that found none, that was not carried out."""
 _SECONDS: Final = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
@@ -34,6 +37,11 @@ class Histogram:
         self._bounds = tuple(bounds)
         self._counts = [0] * (len(bounds) + 1)
         self._sum = 0.0
+
+    @property
+    def sum(self) -> float:
+        """Of all values so far."""
+        return self._sum
 
     def add(self, value: float, times: int = 1) -> None:
         """Count a value so many times."""
@@ -56,6 +64,8 @@ class AskMeasures:
     def __init__(self) -> None:
         self._asks: Counter[str] = Counter()
         self._errors: Counter[str] = Counter()
+        self._codes: Counter[str] = Counter()
+        self._usage = Usage()
         self._turns: Counter[str] = Counter()
         self._calls: Counter[str] = Counter()
         self._faults: Counter[str] = Counter()
@@ -72,7 +82,10 @@ class AskMeasures:
         """Count an ask that ended."""
         self._asks[record.outcome] += 1
         if record.error is not None:
-            self._errors[family_of(record.error.code)] += 1
+            code = record.error.code
+            self._errors[family_of(code)] += 1
+            is_told = code in self._codes or len(self._codes) < MOST_CODES
+            self._codes[code if is_told else OTHER] += 1
         self._turns["ask"] += len(record.turns)
         self._turns["agent"] += sum(len(agent.turns) for agent in record.agents)
         for turn in record.all_turns:
@@ -96,6 +109,7 @@ class AskMeasures:
 
     def _add_tokens(self, record: AskRecord) -> None:
         usage = record.usage
+        self._usage += usage
         self._input.add(usage.input_tokens)
         self._output.add(usage.output_tokens)
         self._tokens["cached"] += usage.cached_tokens
@@ -122,6 +136,24 @@ class AskMeasures:
         yield self._model.family("model_seconds", "How long a turn waited for its model.")
         yield self._tool.family("tool_seconds", "How long calls that ran took.")
         yield from self._of_tokens()
+
+    def totals(self) -> dict[str, Any]:
+        """Sums over all asks since the start; ``daemon_s`` is what was spent in neither model nor tools.
+
+        Of outcomes, errors by their code, turns, calls and searches, those that there were.
+        """
+        return {
+            "asks": self._asks.total(),
+            "outcomes": dict(self._asks),
+            "errors": dict(self._codes),
+            "turns": dict(+self._turns),
+            "calls": dict(self._calls),
+            "searches": dict(self._searches),
+            "usage": usage_to_json(self._usage),
+            "tokens_saved": self._tokens["full_list"] - self._tokens["offered"],
+            "duration_s": round(self._duration.sum, 6),
+            "daemon_s": round(self._own.sum, 6),
+        }
 
     def _of_tokens(self) -> Iterator[Family]:
         yield self._input.family("ask_input_tokens", "Tokens that an ask sent to models.")

@@ -175,8 +175,9 @@ class Invoker:
             self._registry.record(call.spec, latency_s, "cancelled", loaded)
             call.audit.cancelled(latency_s)
             return
-        error = answer.content if answer.code else None
-        self._registry.record(call.spec, latency_s, error, loaded)
+        if not answer.refused:  # a call that may not be made is no failure of its tool
+            error = answer.content if answer.code else None
+            self._registry.record(call.spec, latency_s, error, loaded)
         call.audit.answered(answer.status, answer.code, answer.attempts, answer.content, latency_s)
 
     async def _heed_revocations(self, call: Call) -> Answer:

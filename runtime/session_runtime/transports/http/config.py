@@ -24,9 +24,11 @@ from session_runtime.transports.http.answers import JSON_TYPE, json_answer
 from session_runtime.transports.http.body import has_body, is_json, read_body, read_text
 from session_runtime.transports.http.door import HttpDoor, HttpLimits
 from session_runtime.transports.http.guard import Gate, require_admin
-from session_runtime.transports.http.query import check_query
+from session_runtime.transports.http.query import check_query, number_of
 from session_runtime.wire import edits_from_json, parse_json, rollback_from_json
 
+MOST_REPLAYED: Final = 2_000
+USUALLY_REPLAYED: Final = 200
 TRIED_TYPES: Final = ("application/toml", "text/plain", JSON_TYPE)
 
 
@@ -43,6 +45,7 @@ def config_routes(door: HttpDoor, gate: Gate, limits: HttpLimits) -> list[Route]
         Route("/v1/config/explain", pages.explain, methods=["GET"]),
         Route("/v1/config/history", pages.history, methods=["GET"]),
         Route("/v1/config/validate", pages.validate, methods=["POST"]),
+        Route("/v1/config/replay", pages.replay, methods=["POST"]),
         Route("/v1/config/reload", edits.reload, methods=["POST"]),
         Route("/v1/config/rollback", edits.roll_back, methods=["POST"]),
     ]
@@ -93,22 +96,32 @@ class _Pages:
 
         A body of JSON is an edit as ``PATCH /v1/config`` takes it: what that would come to.
         """
-        require_admin(self._gate.admit(request.scope))
-        text = None
-        if has_body(request) and is_json(request):
-            values = edits_from_json(
-                parse_json(await read_text(request, self._limits, TRIED_TYPES))
-            )
-            require_admin(self._gate.admit(request.scope))
-            return json_answer((await self._try(values)).to_json())
-        if has_body(request):
-            text = await read_text(request, self._limits, TRIED_TYPES)
-            require_admin(self._gate.admit(request.scope))
-        return json_answer((await self._door.live.validate(text)).to_json())
+        editor, wanted = self._door.editor, await self._wanted(request)
+        if isinstance(wanted, Mapping):
+            receipt = await editor.try_values(wanted, any_key=self._gate.any_key)
+        else:
+            receipt = await self._door.live.validate(wanted)
+        return json_answer(receipt.to_json())
 
-    async def _try(self, values: Mapping[str, Any]) -> Receipt:
-        edits = {key: REMOVED if value is None else value for key, value in values.items()}
-        return await self._door.editor.try_values(edits, any_key=self._gate.any_key)
+    async def replay(self, request: Request) -> Response:
+        """``POST /v1/config/replay?asks=``: what the same would change of the last asks (OPS-3)."""
+        require_admin(self._gate.admit(request.scope))
+        check_query(request.query_params, ("asks",))
+        most = number_of(request.query_params, "asks", USUALLY_REPLAYED, MOST_REPLAYED)
+        preview, wanted = self._door.preview, await self._wanted(request)
+        if isinstance(wanted, Mapping):
+            any_key = self._gate.any_key
+            return json_answer(await preview.of_values(wanted, most, any_key=any_key))
+        return json_answer(await preview.of(wanted, most))
+
+    async def _wanted(self, request: Request) -> Mapping[str, object] | bytes | None:
+        """What is to be tried: new values of keys, the text of a file, or None, the file as it is."""
+        require_admin(self._gate.admit(request.scope))
+        if not has_body(request):
+            return None
+        text = await read_text(request, self._limits, TRIED_TYPES)
+        require_admin(self._gate.admit(request.scope))
+        return edits_of(parse_json(text)) if is_json(request) else text
 
 
 class _Edits:
@@ -127,9 +140,9 @@ class _Edits:
     async def set_values(self, request: Request) -> Response:
         """``PATCH /v1/config``: write values of keys into the file, and reload."""
         tags, body = _if_match(request), await self._body(request)
-        values = edits_from_json(body)
+        values = edits_of(body)
         receipt = await self._door.editor.set_values(
-            {key: REMOVED if value is None else value for key, value in values.items()},
+            values,
             lambda tag: _matches(tag, tags),
             any_key=self._gate.any_key,
             trigger=self._gate.trigger,
@@ -171,6 +184,12 @@ def _explained(snapshot: ConfigSnapshot, key: str) -> dict[str, Any]:
     if section is not None:
         return {"section": key, "keys": [asdict(each) for each in section]}
     return asdict(explain(snapshot, key))
+
+
+def edits_of(body: object) -> Mapping[str, object]:
+    """The new values of dotted keys; null takes one out."""
+    values = edits_from_json(body)
+    return {key: REMOVED if value is None else value for key, value in values.items()}
 
 
 def _limit(text: str | None) -> int:

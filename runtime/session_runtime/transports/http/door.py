@@ -115,17 +115,44 @@ class ToolApproval(Protocol):
         """The same for all tools of a server, in whichever form they wait."""
 
 
-class Insight(Protocol):
-    """Why the daemon does what it does, as JSON objects for operators (OPS-3)."""
+class ReplayPreview(Protocol):
+    """What an edit would change of the asks that were recorded last, as JSON objects (OPS-3).
 
-    async def search(self, query: str, identity: Identity, most: int) -> Mapping[str, Any]:
+    ``receipt`` tells whether the edit is good, ``replay`` how many of at most ``most`` asks it would change,
+    and how; None if it is not good or no ask is recorded, as ``why_not`` tells.
+    """
+
+    async def of(self, text: bytes | None, most: int) -> Mapping[str, Any]:
+        """Of another file; None: of the file as it is. RequestError if the trace cannot be read."""
+
+    async def of_values(
+        self, values: Mapping[str, object], most: int, *, any_key: bool
+    ) -> Mapping[str, Any]:
+        """Of new values for dotted keys; raises what trying them raises too."""
+
+
+class Insight(Protocol):
+    """Why the daemon does what it does, as JSON objects for operators (OPS-3).
+
+    Where a ``principal`` is named it is what that may do for the identity; RequestError if there is none of
+    that name, or it may not act for the identity.
+    """
+
+    async def search(
+        self, query: str, identity: Identity, most: int, principal: str | None = None
+    ) -> Mapping[str, Any]:
         """What a tool search of ``identity`` finds and why, and what the model would be given."""
 
-    def access(self, tool: str, identity: Identity) -> Mapping[str, Any]:
+    def access(
+        self, tool: str, identity: Identity, principal: str | None = None
+    ) -> Mapping[str, Any]:
         """Whether a tool may be used for ``identity``, and what decides; RequestError for an unknown one."""
 
-    def permitted(self, identity: Identity) -> Mapping[str, Any]:
+    def permitted(self, identity: Identity, principal: str | None = None) -> Mapping[str, Any]:
         """All tools that may be used for an identity."""
+
+    def principals(self) -> Mapping[str, Any]:
+        """Who has a key."""
 
     def totals(self) -> Mapping[str, Any]:
         """What the asks that ended since the start came to."""
@@ -196,6 +223,10 @@ class HttpDoor(Protocol):
     @property
     def editor(self) -> ConfigEditor:
         """Edits the file that it is read from."""
+
+    @property
+    def preview(self) -> ReplayPreview:
+        """What an edit would change of recorded asks."""
 
     @property
     def servers(self) -> ServerControl:

@@ -25,6 +25,7 @@ def insight_routes(door: HttpDoor, gate: Gate) -> list[Route]:
     return [
         Route("/v1/search", pages.search, methods=["GET"]),
         Route("/v1/access", pages.access, methods=["GET"]),
+        Route("/v1/principals", pages.principals, methods=["GET"]),
         Route("/v1/recent", pages.recent, methods=["GET"]),
         Route("/v1/recent/{id}", pages.record, methods=["GET"]),
     ]
@@ -39,24 +40,30 @@ class _Insight:
 
     async def search(self, request: Request) -> Response:
         """``GET /v1/search?query=``: what a search finds for the identity in the query, and why."""
-        query = self._query(request, "query", "limit", *IDENTITY)
+        query = self._query(request, "query", "limit", "principal", *IDENTITY)
         text = _needed(query, "query")
         if len(text) > LONGEST_QUERY:
             raise RequestError(
                 f"the query parameter 'query' has {len(text)} characters, at most {LONGEST_QUERY} are read"
             )
         most = number_of(query, "limit", FEW_FOUND, MOST_FOUND)
-        return json_answer(await self._door.insight.search(text, identity_of(query), most))
+        whose = identity_of(query), most, query.get("principal")
+        return json_answer(await self._door.insight.search(text, *whose))
 
     async def access(self, request: Request) -> Response:
         """``GET /v1/access?tool=``: whether the identity in the query may use a tool, and by which rule.
 
         Without ``tool``, all that it may use.
         """
-        query = self._query(request, "tool", *IDENTITY)
-        insight, identity, tool = self._door.insight, identity_of(query), query.get("tool")
-        found = insight.permitted(identity) if tool is None else insight.access(tool, identity)
-        return json_answer(found)
+        query = self._query(request, "tool", "principal", *IDENTITY)
+        insight, tool = self._door.insight, query.get("tool")
+        who = identity_of(query), query.get("principal")
+        return json_answer(insight.permitted(*who) if tool is None else insight.access(tool, *who))
+
+    async def principals(self, request: Request) -> Response:
+        """``GET /v1/principals``: who has a key, with roles, channel and group."""
+        self._query(request)
+        return json_answer(self._door.insight.principals())
 
     async def recent(self, request: Request) -> Response:
         """``GET /v1/recent?limit=``: what ended lately, and what all asks since the start came to."""

@@ -134,7 +134,7 @@ _HISTORY: Final = {
         "400": error("The query is wrong"),
     },
 }
-_VALIDATE: Final = {
+_VALIDATE: Final[dict[str, Any]] = {
     "summary": "What a reload would come to; nothing changes",
     "requestBody": {
         "description": "What would be in the file, or an edit as of PATCH; without a body, what is in it",
@@ -149,6 +149,18 @@ _VALIDATE: Final = {
         "400": error("The edit or a key is wrong"),
         "409": error("The file cannot be edited, or another source wins over it"),
         "412": error("The file holds what is not in force"),
+    },
+}
+_PREVIEW: Final = _closed(
+    receipt=ref("Receipt"), replay={"type": ["object", "null"]}, why_not=_NULLABLE
+)
+_REPLAY: Final = {
+    "summary": "How many of the asks that were recorded last the same would change, and how",
+    "parameters": [query("asks", numbered(1, 2_000), "how many at most; 200")],
+    "requestBody": _VALIDATE["requestBody"],
+    "responses": {
+        **_VALIDATE["responses"],
+        "200": answer("It, unless the receipt rejects it", _PREVIEW),
     },
 }
 _ROLLBACK: Final = {
@@ -178,6 +190,7 @@ CONFIG_PATHS: Final[dict[str, dict[str, Any]]] = {
     "/v1/config/explain": {"get": _EXPLAIN},
     "/v1/config/history": {"get": _HISTORY},
     "/v1/config/validate": {"post": _VALIDATE},
+    "/v1/config/replay": {"post": _REPLAY},
     "/v1/config/reload": {
         "post": {"summary": "Read all sources again", "responses": _RECEIPTS},
     },

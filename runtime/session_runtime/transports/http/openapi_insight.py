@@ -12,17 +12,20 @@ from session_runtime.transports.http.openapi_parts import (
     answer,
     error,
     in_path,
+    list_of,
     numbered,
     query,
     ref,
 )
 
 _IDENTITY: Final = (
+    query("principal", FILLED, "who acts for the identity; without one nobody bounds it"),
     query("user", FILLED, "user of the identity"),
     query("role", {"type": "array", "items": FILLED}, "a role of the identity; may be repeated"),
     query("channel", FILLED, "channel of the identity"),
     query("group", FILLED, "group of the identity"),
 )
+_COUNTS: Final = {"type": "object", "additionalProperties": WHOLE}
 _OBJECTS: Final = {"type": "array", "items": ANY_OBJECT}
 _NULLABLE: Final = {"type": ["string", "null"]}
 
@@ -39,7 +42,7 @@ INSIGHT_SCHEMAS: Final[dict[str, Any]] = {
         permitted=WHOLE,
         rule=TEXT,
         exposed=TEXTS,
-        tokens={"type": "object", "additionalProperties": WHOLE},
+        tokens=_COUNTS,
         directory=TEXT,
         answer=_NULLABLE,
         loaded=_OBJECTS,
@@ -47,8 +50,12 @@ INSIGHT_SCHEMAS: Final[dict[str, Any]] = {
     ),
     "Totals": _whole(
         asks=WHOLE,
-        outcomes={"type": "object", "additionalProperties": WHOLE},
-        errors={"type": "object", "additionalProperties": WHOLE},
+        outcomes=_COUNTS,
+        errors=_COUNTS,
+        turns=_COUNTS,
+        calls=_COUNTS,
+        searches=_COUNTS,
+        refused=_COUNTS,
         usage=ANY_OBJECT,
         tokens_saved=WHOLE,
         duration_s=NUMBER,
@@ -98,6 +105,12 @@ INSIGHT_PATHS: Final[dict[str, dict[str, Any]]] = {
                 "400": error("The query is wrong"),
                 "404": error("There is no such tool"),
             },
+        }
+    },
+    "/v1/principals": {
+        "get": {
+            "summary": "Who has a key, and what each is by itself",
+            "responses": {"200": answer("They", list_of("principals", ANY_OBJECT))},
         }
     },
     "/v1/recent": {

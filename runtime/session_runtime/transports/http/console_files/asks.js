@@ -4,7 +4,7 @@ import { call, get, stream } from "./api.js";
 import { age, badge, button, confirmed, deaf, definitions, empty, field, fill, h, json, keyed, long, num, problem, renew, row, section, table, tell } from "./dom.js";
 import { clock, count, many, seconds, visible } from "./format.js";
 
-const KINDS = { answered: "good", failed: "bad", cancelled: "warn", limit: "warn", confirmation: "warn" };
+const KINDS = { answered: "good", ended: "good", failed: "bad", cancelled: "warn", limit: "warn", needs_confirmation: "warn" };
 const KEPT = 200;
 const FROM_LIVE = 50;
 const STEP = 25;

@@ -4,6 +4,7 @@ import { call, get } from "./api.js";
 import { badge, button, change, confirmed, empty, field, fill, h, keyed, long, num, problem, renew, row, section, table, tell } from "./dom.js";
 import { shown, visible } from "./format.js";
 import { faultOf, receiptOf, told, verdict } from "./overview.js";
+import { replayPreview } from "./replay.js";
 
 const PAUSE_MS = 350;
 const DEFAULT = "default";
@@ -69,6 +70,7 @@ class Configuration {
     this.places = new Map();
     this.isGood = false;
     this.trial = h("div", { "aria-live": "polite" });
+    this.preview = replayPreview("Replay recorded asks with it", () => ({ body: this.values }));
     this.turn = 0;
   }
 
@@ -124,7 +126,8 @@ class Configuration {
     this.places.clear();
     if (!drafts.size) { fill(this.editor, result, empty(...NOTHING_EDITED)); return; }
     this.apply = button("Apply", () => this.put(), { disabled: true });
-    fill(this.editor, h("div", { class: "panel" }, [...drafts.values()].map((draft) => this.draftOf(draft)), this.trial, h("div", { class: "row" }, this.apply)));
+    fill(this.editor, h("div", { class: "panel" }, [...drafts.values()].map((draft) => this.draftOf(draft)), this.trial, h("div", { class: "row" }, this.apply, this.preview.button), this.preview.place));
+    this.preview.forget();
     fill(this.trial, h("p", { class: "quiet" }, "Change a value: it is checked while you type."));
     this.drawDrafts();
   }
@@ -174,6 +177,7 @@ class Configuration {
     this.turn += 1; // what is being checked is not what is there any more
     this.isGood = false;
     this.allow();
+    this.preview.forget();
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.check(), PAUSE_MS);
   }
@@ -237,6 +241,7 @@ function fileTrial() {
   const text = h("textarea", { rows: 6, spellcheck: "false", name: "file" });
   const place = h("div", { "aria-live": "polite" });
   let timer, turn = 0;
+  const preview = replayPreview("Replay recorded asks with this file", () => (text.value.trim() ? { body: text.value, type: "text/plain" } : {}));
   const check = async (body) => {
     const own = ++turn;
     try {
@@ -244,7 +249,7 @@ function fileTrial() {
       if (own === turn) fill(place, trialOf(data));
     } catch (error) { if (own === turn) fill(place, problem(error)); }
   };
-  text.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(() => check(text.value), PAUSE_MS); });
+  text.addEventListener("input", () => { preview.forget(); clearTimeout(timer); timer = setTimeout(() => check(text.value), PAUSE_MS); });
   return h("div", { class: "panel" }, field("A configuration file", text, "It is checked as if it were the file, while you type; nothing is kept."),
-    h("div", { class: "row" }, button("Check the file on disk", () => check(null), { class: "plain" })), place);
+    h("div", { class: "row" }, button("Check the file on disk", () => check(null), { class: "plain" }), preview.button), place, preview.place);
 }

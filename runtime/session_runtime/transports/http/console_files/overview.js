@@ -1,14 +1,14 @@
 // How the daemon is: state, generations, receipts, what asks came to.
 
 import { get } from "./api.js";
-import { age, badge, change, empty, fill, h, keyed, long, problem, renew, row, section, table } from "./dom.js";
+import { age, badge, change, empty, fill, h, keyed, long, num, problem, renew, row, section, table } from "./dom.js";
 import { clock, count, many, seconds, short } from "./format.js";
 
 export function showOverview(body, live) {
   const cards = h("div", { class: "cards" });
   const notes = h("div", {});
-  const generations = h("div", {}), receipts = h("div", {}), errors = h("div", {});
-  fill(body, cards, notes, section("Generations", generations), section("Receipts", receipts), section("Errors", errors));
+  const generations = h("div", {}), receipts = h("div", {}), sums = h("div", {}), errors = h("div", {});
+  fill(body, cards, notes, section("Generations", generations), section("Receipts", receipts), section("Since the start", sums), section("Errors", errors));
   fill(cards, empty("Waiting for the daemon."));
   let last;
   const draw = () => {
@@ -17,6 +17,7 @@ export function showOverview(body, live) {
     renew(cards, ...cardsOf(status, recent.totals));
     renew(notes, ...notesOf(status));
     renew(generations, generationsOf(status));
+    renew(sums, sumsOf(recent.totals));
     renew(errors, errorsOf(recent));
     const receipt = status.config.last_receipt?.id;
     if (receipt !== last) { last = receipt; loadReceipts(receipts); }
@@ -90,6 +91,16 @@ export function receiptOf(receipt, ...more) {
 
 export function faultOf(error) {
   return [error.key && h("code", {}, error.key), error.key && ": ", error.message, error.line && ` (line ${error.line})`];
+}
+
+// The same numbers as in /metrics and over all traces.
+function sumsOf(totals) {
+  if (!totals.asks && !Object.keys(totals.refused).length) return empty("No ask has ended yet.");
+  const each = (words, counts) => Object.entries(counts).sort().map(([name, times]) => [`${words} ${name}`, count(times)]);
+  const sums = [...each("asks that ended:", totals.outcomes), ...each("asks refused:", totals.refused), ...each("model turns, of", totals.turns),
+    ...each("tool calls:", totals.calls), ...each("tool searches:", totals.searches), ["tokens in", count(totals.usage.input_tokens)], ["tokens out", count(totals.usage.output_tokens)],
+    ["tokens saved by tool search", count(totals.tokens_saved)], ["time of all asks", seconds(totals.duration_s)], ["of it the daemon's own", seconds(totals.daemon_s)]];
+  return table("What all asks came to", ["What", "How much"], sums.map(([what, much]) => row(what, num(much))));
 }
 
 function errorsOf(recent) {

@@ -53,9 +53,11 @@ function rarely(act) {
   };
 }
 
-// For whom everything on the page is looked at.
+// For whom everything on the page is looked at, and by which principal it would be asked.
 class Who {
   constructor() {
+    this.principal = h("select", { name: "principal" }, h("option", { value: "" }, "nobody in particular"));
+    get("/v1/principals").then(({ principals }) => this.principal.append(...principals.map(optionOf)), () => {});
     this.user = h("input", { name: "user" });
     this.roles = h("input", { name: "roles" });
     this.channel = h("input", { name: "channel" });
@@ -64,16 +66,20 @@ class Who {
 
   get query() {
     const roles = this.roles.value.split(",").map((role) => role.trim()).filter(Boolean);
-    return { user: this.user.value.trim(), role: roles, channel: this.channel.value.trim(), group: this.group.value.trim() };
+    return { principal: this.principal.value, user: this.user.value.trim(), role: roles, channel: this.channel.value.trim(), group: this.group.value.trim() };
   }
 
   get isStated() { return Object.values(this.query).some((value) => value.length); }
 
   form(changed) {
     const submit = (event) => { event.preventDefault(); changed(); };
-    return h("form", { class: "row panel", on: { submit } }, field("User", this.user), field("Roles", this.roles, "with commas between"),
+    return h("form", { class: "row panel", on: { submit } }, field("Asked by", this.principal, "who has a key"), field("User", this.user), field("Roles", this.roles, "with commas between"),
       field("Channel", this.channel), field("Group", this.group), h("button", { type: "submit" }, "Look as this one"));
   }
+}
+
+function optionOf({ name, roles }) {
+  return h("option", { value: name }, roles.length ? `${name} (${roles.join(", ")})` : name);
 }
 
 class Catalogue {
