@@ -194,8 +194,14 @@ class Configuration {
     } catch (error) { if (turn === this.turn) fill(this.trial, problem(error)); }
   }
 
+  // What is typed while it is applied would be lost.
+  close(isClosed) {
+    for (const { input } of this.places.values()) input.readOnly = isClosed;
+  }
+
   async put() {
     this.apply.disabled = true;
+    this.close(true);
     try {
       const { data } = await call("PATCH", "/v1/config", { body: this.values, headers: { "if-match": this.tag } });
       if (data.verdict === "rejected") { fill(this.trial, trialOf(data)); return; }
@@ -207,7 +213,7 @@ class Configuration {
       const again = error.code === "config.changed" && button("Read the file's state again", () => this.load());
       fill(this.trial, problem(error), again);
       this.allow();
-    }
+    } finally { this.close(false); }
   }
 
   drawHistory(receipts) {
