@@ -237,7 +237,7 @@ async def test_a_detached_ask_is_looked_at_followed_and_ended(tmp_path: Path) ->
         ended = await client.get(ask_id)
         assert not await client.cancel(ask_id)
     assert (running["state"], running["user"], running["steps"]) == ("tools", "u1", 1)
-    assert seen == ["turn.started", "tool.started", "ask.finished"]
+    assert seen == ["turn.started", "tool.started", "tool.finished", "ask.finished"]
     assert ended["result"]["outcome"] == "cancelled"
 
 
