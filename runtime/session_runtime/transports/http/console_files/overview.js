@@ -1,7 +1,7 @@
 // How the daemon is: state, generations, receipts, what asks came to.
 
 import { get } from "./api.js";
-import { age, badge, change, empty, fill, h, keyed, long, problem, renew, row, section, table } from "./dom.js";
+import { age, badge, change, empty, fill, h, keyed, long, num, problem, renew, row, section, table } from "./dom.js";
 import { clock, count, many, seconds, short } from "./format.js";
 
 export function showOverview(body, live) {
@@ -89,6 +89,10 @@ export function receiptOf(receipt, ...more) {
     changes.length + errors.length + tools.length > 0 && h("ul", {}, errors, changes, tools));
 }
 
+export function faultOf(error) {
+  return [error.key && h("code", {}, error.key), error.key && ": ", error.message, error.line && ` (line ${error.line})`];
+}
+
 // The same numbers as in /metrics and over all traces.
 function sumsOf(totals) {
   if (!totals.asks && !Object.keys(totals.refused).length) return empty("No ask has ended yet.");
@@ -96,11 +100,7 @@ function sumsOf(totals) {
   const sums = [...each("asks that ended:", totals.outcomes), ...each("asks refused:", totals.refused), ...each("model turns, of", totals.turns),
     ...each("tool calls:", totals.calls), ...each("tool searches:", totals.searches), ["tokens in", count(totals.usage.input_tokens)], ["tokens out", count(totals.usage.output_tokens)],
     ["tokens saved by tool search", count(totals.tokens_saved)], ["time of all asks", seconds(totals.duration_s)], ["of it the daemon's own", seconds(totals.daemon_s)]];
-  return table("What all asks came to", ["What", "How much"], sums.map(([what, much]) => row(what, much)));
-}
-
-export function faultOf(error) {
-  return [error.key && h("code", {}, error.key), error.key && ": ", error.message, error.line && ` (line ${error.line})`];
+  return table("What all asks came to", ["What", "How much"], sums.map(([what, much]) => row(what, num(much))));
 }
 
 function errorsOf(recent) {
