@@ -41,6 +41,7 @@ class Insight:
         down = unavailable_to(generation, LOCAL, identity, mask)
         exposure = open_exposure(generation, profile, mask, (), down)
         before = exposure.next_turn()
+        await exposure.prepare_search()
         answer = None if exposure.governor is None else exposure.governor.answer(query).content
         matches = []
         for match in generation.index.view(mask).explained(query, most):

@@ -158,6 +158,7 @@ class CallerSession:
             _, reason = why_not_exposed(view.exposure, view.turn, call.name)
             return refusal(f"{reason}.")
         if spec.origin == "virtual":
+            await view.exposure.prepare_search()
             return self._search(view, call.arguments)
         running = self._invoke(generation, view, spec, call)
         outcome = await self._callers.run(call.caller, call.name, running)
