@@ -174,7 +174,7 @@ def test_a_search_without_a_hit_is_empty(run: Run) -> None:
 @pytest.mark.parametrize("query", ["", "  "])
 def test_a_search_for_nothing_is_a_wrong_use_of_the_command(run: Run, query: str) -> None:
     result = run("tools", "search", query)
-    assert result.code == 2
+    assert result.code == 64
     assert "QUERY is empty: give a name or a few keywords" in result.err
 
 
