@@ -171,6 +171,13 @@ def test_a_search_without_a_hit_is_empty(run: Run) -> None:
     assert (done.code, done.out, done.err) == (0, "", "nothing found\n")
 
 
+@pytest.mark.parametrize("query", ["", "  "])
+def test_a_search_for_nothing_is_a_wrong_use_of_the_command(run: Run, query: str) -> None:
+    result = run("tools", "search", query)
+    assert result.code == 64
+    assert "QUERY is empty: give a name or a few keywords" in result.err
+
+
 def test_a_search_can_be_limited(run: Run) -> None:
     assert (
         len(json.loads(run("tools", "search", "message time", "--json", "--limit", "1").out)) == 1

@@ -115,6 +115,10 @@ def test_a_faulty_option_is_named_by_its_key(runtime: dict[str, Any], told: str)
             "function.name: must be text (given: 123)",
         ),
         (
+            b'{"type": "function", "function": {"name": "a", "description": "x"}, "search_hints": ["rain"]}',
+            "search_hints: unknown key here; write runtime.search_hints",
+        ),
+        (
             b'{"type": "function", "function": {"name": "a", "description": "x"}, "funktion": 1}',
             "funktion: unknown key; did you mean function?",
         ),

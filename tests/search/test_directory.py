@@ -66,3 +66,8 @@ def test_the_text_keeps_its_budget_and_accounts_for_every_tool(
     assert len(text) <= budget * CHARS_PER_TOKEN
     counts = [int(line.partition("(")[2].split()[0]) if "(" in line else 1 for line in lines(text)]
     assert sum(counts) == len(names)
+
+
+@pytest.mark.requirement("TS-4")
+def test_a_directory_of_nothing_says_nothing_however_little_room_there_is() -> None:
+    assert directory_text([], 1) == directory_text([], 8_000)

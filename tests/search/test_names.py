@@ -196,6 +196,13 @@ def test_what_models_write_before_a_name_they_call_is_passed_over(query: str, be
 
 
 @pytest.mark.requirement("TS-7")
+@pytest.mark.parametrize("query", ["functions.tool_search", "select:functions.tool_search, end"])
+def test_the_search_itself_is_known_by_what_models_write_before_it(query: str) -> None:
+    found = session_of(*MUSIC).search(query)
+    assert (found["already_loaded"], found["not_found"]) == (["tool_search"], [])
+
+
+@pytest.mark.requirement("TS-7")
 def test_a_name_that_begins_as_a_call_does_is_that_name() -> None:
     view = view_of(tool("functions.list"), tool("list"), tool("other"))
     assert ranked(view, "select:functions.list") == ["functions.list"]

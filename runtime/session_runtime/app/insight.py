@@ -53,6 +53,7 @@ class Insight:
         down = unavailable_to(generation, *who, mask)
         exposure = open_exposure(generation, profile, mask, (), down)
         before = exposure.next_turn()
+        await exposure.prepare_search()
         answer = None if exposure.governor is None else exposure.governor.answer(query).content
         matches = []
         for match in generation.index.view(mask).explained(query, most):

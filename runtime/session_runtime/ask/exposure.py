@@ -12,6 +12,7 @@ from session_runtime.generation import Generation, Permitted, Profile
 from session_runtime.registry.names import RESULTS_READ, TOOL_SEARCH, WireNames
 from session_runtime.registry.spec import ToolSpec
 from session_runtime.search import SearchGovernor, SearchView, ToolSearchSession, resolve_names
+from session_runtime.threads import aside
 
 _log = logging.getLogger(__name__)
 
@@ -87,6 +88,12 @@ class Exposure:
             return f"with its name_separator the tool {clash!r} takes the name of tool_search"
         fault = _too_many(profile, len(turn.tools))
         return None if fault is None else f"it {fault}"
+
+    async def prepare_search(self) -> None:
+        """Work out what the next search needs, aside if that takes long."""
+        view = None if self.session is None else self.session.slow_view()
+        if view is not None:
+            await aside("preparing tool search", view.prepare)
 
     def hand_over(self, profile: Profile) -> None:
         """From now on ``profile`` answers the ask; searches load no more than it takes."""

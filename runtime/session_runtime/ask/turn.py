@@ -82,7 +82,7 @@ async def run_prepared(
     """
     ready = [item for item in prepared if isinstance(item, Ready)]
     _announce(scope, ready)
-    finished = _search_all(scope, exposure, ready)
+    finished = await _search_all(scope, exposure, ready)
     try:
         await run_ready(scope, ready, finished, readable=exposure.reads_results)
     finally:
@@ -195,16 +195,14 @@ def refused(call: ToolCall, code: str, reason: str) -> ToolResult:
     return ToolResult(call.id, call.name, "refused", f"{reason}.", error_code=code)
 
 
-def _search_all(
+async def _search_all(
     scope: AskScope, exposure: Exposure, ready: Sequence[Ready]
 ) -> dict[str, ToolResult]:
-    if exposure.governor is None:
+    searches = [item for item in ready if item.spec.origin == "virtual"]
+    if exposure.governor is None or not searches:
         return {}
-    return {
-        item.call.id: _search(scope, exposure.governor, item)
-        for item in ready
-        if item.spec.origin == "virtual"
-    }
+    await exposure.prepare_search()
+    return {item.call.id: _search(scope, exposure.governor, item) for item in searches}
 
 
 def _search(scope: AskScope, governor: SearchGovernor, item: Ready) -> ToolResult:

@@ -113,6 +113,8 @@ def search_tools(
     query: str, limit: int, explain: bool, files: Files, as_json: bool, **identity: Any
 ) -> None:
     """Find tools for QUERY as tool search does, best first."""
+    if not query.strip():
+        raise click.UsageError("QUERY is empty: give a name or a few keywords")
     found = asyncio.run(_search(files, identity_of(**identity), query, limit))
     if as_json:
         print_json(found)

@@ -45,6 +45,8 @@ def _must(fault: ErrorDetails, model: type[BaseModel]) -> str:
         return "is missing"
     if kind == "extra_forbidden":
         *around, name = fault["loc"]
+        if meant := _where(str(name), model):
+            return f"unknown key here; write {meant}"
         near = nearest(str(name), _keys(tuple(around), model))
         return "unknown key" + (f"; did you mean {near}?" if near else "")
     if kind in _OBJECTS:
@@ -82,6 +84,12 @@ def _keys(loc: Loc, model: type[BaseModel]) -> list[str]:
     for part in loc:
         kind = _inside(kind, part)
     return list(_fields(kind))
+
+
+def _where(name: str, model: type[BaseModel]) -> str | None:
+    """The path of a key that belongs into an object of the file; None if no such object has it."""
+    fields = ((outer, bare(field.annotation)) for outer, field in model.model_fields.items())
+    return next((f"{outer}.{name}" for outer, kind in fields if name in _fields(kind)), None)
 
 
 def _inside(kind: Any, part: int | str) -> Any:

@@ -85,7 +85,7 @@ def _summary(group: str, tools: int) -> Entry:
 def _cut(entries: list[Entry], room: int) -> list[Entry]:
     """The first entries that fit, and how many tools the others stand for."""
     size = _size(entries)
-    if size <= room:
+    if size <= room or not entries:
         return entries
     kept = list(entries)
     hidden = 0

@@ -107,6 +107,11 @@ class ToolSearchSession:
         """What nothing finds or loads at the moment."""
         return self._withdrawn()
 
+    def slow_view(self) -> SearchView | None:
+        """The view of the next search if its first ranking takes long; ``prepare`` it in a thread."""
+        view = self._view.without(self.withdrawn)
+        return view if view.slow else None
+
     def next_turn(self) -> tuple[str, ...]:
         """Make callable what was loaded in the turn before; returns ``exposed``."""
         self._callable += self._arriving

@@ -7,7 +7,7 @@ Which tools are visible is decided by the mask that ``index`` is asked for, what
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
+from itertools import chain, islice
 from typing import assert_never
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 from session_runtime.registry.names import MAX_NAME_LENGTH, TOOL_SEARCH
 from session_runtime.search.corpus import LONGEST_SPELLING, NONE, Corpus, Positions, compact, fold
 from session_runtime.search.directory import directory_text
-from session_runtime.search.keywords import KeywordRanker, Ranking
+from session_runtime.search.keywords import FULL_LAYER, KeywordRanker, Ranking
 from session_runtime.search.lru import Lru
 from session_runtime.search.query import (
     AFTER_NAMES,
@@ -36,7 +36,9 @@ from session_runtime.search.terms import analyse, normalise, runs
 LAYOUTS_KEPT, NEAREST_KEPT = 8, 64
 LAYOUT_BYTES_PER_TOOL = 40
 NEAREST = 3
-NAMED_LAYER = 3.0
+SLOW_ABOVE = 2_000
+"""From so many tools on, working out the statistics of a view takes longer than an event loop should wait."""
+
 _AT_THE_ENDS = AROUND_NAMES + AFTER_NAMES
 _LONGEST_LOADER = LONGEST_SPELLING * len(TOOL_SEARCH)
 
@@ -82,12 +84,24 @@ class SearchView:
         self._corpus = corpus
         self._mask = mask
         self._reopen = reopen
+        self._ranker: KeywordRanker | None = None
         self._nearest: Lru[str, tuple[str, ...]] = Lru(NEAREST_KEPT)
         self._layouts: Lru[tuple[tuple[str, ...], int], Layout] = Lru(LAYOUTS_KEPT)
 
-    @cached_property
+    @property
+    def slow(self) -> bool:
+        """Whether the first ranking takes long, as it works out statistics of many tools."""
+        return self._ranker is None and len(self._corpus.names) > SLOW_ABOVE
+
+    def prepare(self) -> KeywordRanker:
+        """Work out what the first ranking needs; any thread may, and two at once do no harm."""
+        ranker = KeywordRanker(Scorer(self._corpus, self._visible))
+        self._ranker = ranker
+        return ranker
+
+    @property
     def _keywords(self) -> KeywordRanker:
-        return KeywordRanker(Scorer(self._corpus, self._visible))
+        return self._ranker or self.prepare()
 
     @property
     def most_bytes(self) -> int:
@@ -177,7 +191,7 @@ class SearchView:
             case Empty():
                 return []
             case Named() as named:
-                return [(self.name(at), NAMED_LAYER) for at in named.positions[:limit]]
+                return [(self.name(at), float(FULL_LAYER)) for at in named.positions[:limit]]
             case Ranking() as ranking:
                 return [(self.name(at), float(ranking.scores[at])) for at in ranking.top(limit)]
             case unreachable:
@@ -218,8 +232,11 @@ class SearchView:
         if near := [other for other, score in ranked if score >= 1 or words & _words_of(other)]:
             return tuple(near)
         asked = fold(name)
+        lengths = range(len(asked) - 1, len(asked) + 2)
         names = map(self.name, self._listed)
-        return tuple(other for other in names if one_letter_apart(asked, fold(other)))[:NEAREST]
+        alike = (other for other in names if len(other) in lengths or not other.isascii())
+        apart = (other for other in alike if one_letter_apart(asked, fold(other)))
+        return tuple(islice(apart, NEAREST))
 
     def _lay_out(self, key: tuple[tuple[str, ...], int]) -> Layout:
         base, max_tokens = key
@@ -235,7 +252,7 @@ class SearchView:
         layer: list[dict[str, object]] = []
         if score >= 1:
             layer = [{"word": keywords.text, "field": "layer", "score": float(int(score))}]
-        if score == NAMED_LAYER:
+        if score == FULL_LAYER:
             return layer
         return layer + self._keywords.evidence(keywords, self._corpus.tables.positions[name])
 
@@ -302,8 +319,10 @@ class SearchView:
 
 
 def is_loader(name: str) -> bool:
-    """Whether a name means the search itself."""
-    return len(name) <= _LONGEST_LOADER and TOOL_SEARCH in map(fold, spellings(name))
+    """Whether a name means the search itself, with or without what models write before it."""
+    if len(name) > _LONGEST_LOADER:
+        return False
+    return any(TOOL_SEARCH in map(fold, spellings(form)) for form in (name, called(name)))
 
 
 def _words_of(name: str) -> set[str]:

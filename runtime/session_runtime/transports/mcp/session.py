@@ -158,6 +158,7 @@ class CallerSession:
             _, reason = why_not_exposed(view.exposure, view.turn, call.name)
             return refusal(f"{reason}.")
         if spec.origin == "virtual":
+            await view.exposure.prepare_search()
             return self._search(view, call.arguments)
         if not isinstance(call.consent, Agreed) and (over := self._callers.over_limit(call.caller)):
             return refusal(over)  # what a person agreed to was counted when it was proposed
