@@ -9,6 +9,7 @@ import httpx2
 import pytest
 
 from session_runtime.client.http import HttpClient
+from session_runtime.client.pauses import Pauses
 from session_runtime.errors import TransientError
 
 
@@ -55,7 +56,8 @@ async def test_what_stands_before_the_daemon_may_have_lost_sight_of_a_request_it
 
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
     url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    async with HttpClient(url, timeout_s=0.3) as client:
+    pauses = Pauses(lambda seconds: asyncio.sleep(0), lambda: 1.0)
+    async with HttpClient(url, timeout_s=8.0, pauses=pauses) as client:
         with pytest.raises(TransientError) as late:
             await client.start("go")
     assert late.value.may_have_run == may_have_run

@@ -143,7 +143,7 @@ def mqtt_line(mqtt: Mapping[str, Any] | None) -> Iterator[str]:
     yield f"mqtt: {up} as {mqtt['replica']}, {mqtt['in_hand']} in hand, {answered} answered"
     if mqtt["name_disputed"]:
         yield (
-            "warning: connections to the MQTT broker are taken over soon after they were made: does another"
+            "warning: connections to the MQTT broker broke soon after they were made: does another"
             f" daemon have the name {mqtt['replica']}? Give each its own (mqtt.client_id)"
         )
 

@@ -72,18 +72,17 @@ class MemoryLink:
         self.subscribed = terms.subscription is not None
         self.dead = False
         self.unreadable = False
-        self.taken_over = False
         self._broker = broker
         self._inbox: asyncio.Queue[Incoming | None] = asyncio.Queue()
 
     async def messages(self) -> AsyncIterator[Incoming]:
         while (message := await self._inbox.get()) is not None:
             yield message
-        raise LinkError("cut", unreadable=self.unreadable, taken_over=self.taken_over)
+        raise LinkError("cut", unreadable=self.unreadable)
 
     async def publish(self, message: Outgoing) -> None:
         if self.dead:
-            raise LinkError("cut", taken_over=self.taken_over)
+            raise LinkError("cut")
         if self._broker.breaks_at(message):
             self.cut()
             raise LinkError("cut", broke=True)
@@ -218,10 +217,9 @@ class Served:
         if self.endpoint._tasks:
             await asyncio.wait(self.endpoint._tasks, timeout=HANGS_S)
 
-    async def reconnected(self, *, taken_over: bool = False) -> None:
+    async def reconnected(self) -> None:
         """Cut the connection, and wait for the next."""
         before = len(self.broker.links)
-        self.link.taken_over = taken_over
         self.link.cut()
         await self.broker.until(lambda: len(self.broker.links) > before)
 

@@ -199,7 +199,7 @@ def test_a_name_that_two_daemons_have_is_fought_over_ever_more_seldom() -> None:
     for lasted in (0.1, 0.1, 0.1, 20.0, 59.0, 60.0):
         backoff.connected()
         now[0] += lasted
-        told.append((backoff.next_s(taken_over=True), backoff.disputed))
+        told.append((backoff.next_s(), backoff.disputed))
     assert told == [
         *((0.5, False), (1.0, False), (2.0, True), (4.0, True), (8.0, True)),
         (0.5, False),
@@ -211,14 +211,18 @@ def test_a_broker_that_is_restarted_often_is_not_taken_for_another_of_the_same_n
     for _ in range(9):
         backoff.connected()
         backoff.next_s()
+        backoff.next_s()  # nothing listened for a moment
     assert not backoff.disputed
+    for _ in range(3):
+        backoff.next_s(taken_over=True)
+    assert backoff.disputed
 
 
 @pytest.mark.requirement("NET-6d")
 async def test_a_name_that_another_daemon_may_have_is_told_to_operators() -> None:
     async with served(StubDoor()) as door:
         for _ in range(3):
-            await door.reconnected(taken_over=True)
+            await door.reconnected()
         status = door.state.status()
     assert status is not None
     assert (status["name_disputed"], status["connections"]) == (True, 4)

@@ -23,13 +23,13 @@ class Backoff:
         self._clock = clock
         self._chance = chance
         self._failures = 0
-        self._taken = 0
+        self._brief = 0
         self._since: float | None = None
 
     @property
     def disputed(self) -> bool:
-        """Whether so many connections in a row were taken over that another client has the same name."""
-        return self._taken >= MANY
+        """Whether so many connections in a row did not last that another client may have the same name."""
+        return self._brief >= MANY
 
     def connected(self) -> None:
         """A connection is up."""
@@ -38,12 +38,16 @@ class Backoff:
     def next_s(self, *, taken_over: bool = False) -> float:
         """How long to wait now that there is no connection: half of the full time, and a part by chance.
 
-        ``taken_over`` says that the broker ended it for another one of the same name.
+        ``taken_over`` says that the broker ended it for another one of the same name. Not every broker says
+        so; but where no connection can be made, the broker was away, and nobody has taken any over.
         """
         least_s = UNDISPUTED_S if self.disputed else STEADY_S
-        if self._since is not None and self._clock() - self._since >= least_s:
-            self._failures = self._taken = 0
-        self._taken += taken_over
+        if self._since is None and not taken_over:
+            self._brief = 0
+        elif self._since is not None and self._clock() - self._since >= least_s:
+            self._failures = self._brief = 0
+        else:
+            self._brief += 1
         self._since = None
         full: float = min(LONGEST_S, FIRST_S * 2**self._failures)
         self._failures = min(self._failures + 1, 16)

@@ -46,8 +46,8 @@ OVERRUN: Final = 8
 """Brokers send more than was agreed, at times several times as much."""
 
 _DISPUTED: Final = (
-    "; connections are taken over soon after they were made: does another daemon have the name {0}? Give each"
-    " its own (mqtt.client_id), or leave it unset"
+    "; connections break soon after they were made: does another daemon have the name {0}? Give each its own"
+    " (mqtt.client_id), or leave it unset"
 )
 _log = logging.getLogger(__name__)
 
