@@ -49,14 +49,14 @@ def counted(body: dict[str, Any], **more: str) -> int:
     return chars_of_request(request_from_json({"text": "hi", **body, **more}))
 
 
-@pytest.mark.requirement("NET-5")
+@pytest.mark.requirement("NET-5b")
 @pytest.mark.parametrize("where", BODIES)
 def test_all_of_a_request_counts_that_may_be_long(where: str) -> None:
     body, short = BODIES[where](LONG[:100]), BODIES[where]("x")
     assert counted(body) - counted(short) == 99
 
 
-@pytest.mark.requirement("NET-5")
+@pytest.mark.requirement("NET-5b")
 def test_arguments_of_a_tool_count_even_if_nobody_has_measured_them() -> None:
     call = DirectCall("t", {"a": LONG})
     assert chars_of_request(AskRequest(call=call)) > len(LONG)
