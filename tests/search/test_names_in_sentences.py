@@ -1,0 +1,80 @@
+"""Names of tools within a text: what counts as one, and what is but a word."""
+
+import pytest
+
+from tests.search.catalogues import MUSIC, ranked, tool, view_of
+
+
+@pytest.mark.requirement("TS-8")
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("music.search_songs搜索歌曲", ["music.search_songs"]),
+        ("调用group__get_member_info工具", ["group.get_member_info"]),
+        ("加载music.search_songs和music.get_lyrics", ["music.search_songs", "music.get_lyrics"]),
+        ("select:music.search_songs和music.get_lyrics", ["music.search_songs", "music.get_lyrics"]),
+        ("用get_member_info查一下", ["group.get_member_info"]),
+        ("用getMemberInfo查一下", ["group.get_member_info"]),
+        ("ｍｕｓｉｃ．ｐｌａｙ一首歌", ["music.play"]),
+        ("music.playを使って", ["music.play"]),
+        ("use 天气.查询 now", ["天气.查询"]),
+        ("请 天气_查询 一下", ["天气.查询"]),
+        ("use 發送Message now", ["发送Message"]),
+        ('使用"weather.The Next Days"查询', ["weather.The Next Days"]),
+    ],
+)
+def test_a_name_beside_text_without_blanks_or_made_of_it_comes_first(
+    query: str, names: list[str]
+) -> None:
+    others = map(tool, ("天气.查询", "发送Message", "weather.The Next Days", "music.play"))
+    decoys = (tool("songs.music", "搜索歌曲 search songs"), tool("天气", "查询天气 the next days"))
+    view = view_of(*MUSIC, *others, *decoys)
+    assert sorted(ranked(view, query, len(names))) == sorted(names)
+
+
+@pytest.mark.requirement("TS-8")
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("use getUrl now", ["page.getURL"]),
+        ("execute_sql, getURL", ["db.execute_sql", "page.getURL"]),
+        ("ExecuteSQL please, then GetURL", ["db.execute_sql", "page.getURL"]),
+        ("['execute_sql', 'getURL']", ["db.execute_sql", "page.getURL"]),
+        ('{"name": "getURL"}', ["page.getURL"]),
+    ],
+)
+def test_camel_case_in_a_sentence_or_list_is_a_form_of_a_name(query: str, names: list[str]) -> None:
+    view = view_of(
+        tool("page.getURL"),
+        tool("db.execute_sql"),
+        tool("web.other", "get url get url name", aliases=("url.get", "sql.getter")),
+        tool("sql.run", "execute sql, then get the url"),
+    )
+    found = view.rank(query, 5)
+    assert sorted(name for name, score in found if score >= 2) == sorted(names)
+
+
+@pytest.mark.requirement("TS-8")
+@pytest.mark.parametrize("brand", ["GitHub", "SharePoint", "iCloud", "eBay"])
+def test_what_a_sentence_is_about_is_no_name_though_it_is_written_in_camel_case(brand: str) -> None:
+    view = view_of(tool(f"graph.{brand}", "retrieves things"), tool("repo.create", f"on {brand}"))
+    assert ranked(view, f"create a repo on {brand}")[0] == "repo.create"
+    assert view.rank(f"{brand}, please", 1)[0][1] > 2
+
+
+@pytest.mark.requirement("TS-8")
+def test_what_a_path_leaves_to_be_filled_in_is_no_name() -> None:
+    view = view_of(tool("api./video/{videoId}", "one video"), tool("clip.download", "of a video"))
+    assert all(score < 2 for _, score in view.rank("download the clip with videoId 7", 2))
+    assert ranked(view, "video/{videoId}")[0] == "api./video/{videoId}"
+
+
+@pytest.mark.requirement("TS-7")
+@pytest.mark.parametrize(
+    "query",
+    ["call the tool '{}' now", "the `{}` tool", "请调用工具“{}”来办", "用「{}」工具", 'tool: "{}"'],
+)
+def test_a_name_of_one_word_in_quotes_counts_beside_the_word_tool(query: str) -> None:
+    view = view_of(*MUSIC, tool("x.other", "end ends ending call now 用 办"))
+    assert ranked(view, query.format("end"))[0] == "end"
+    assert view.rank("write 'end' into the file with a tool", 1)[0][1] < 3
