@@ -122,7 +122,7 @@ tries = 1
 
 [mqtt]
 enabled = true
-port = {nobody}
+url = "mqtt://127.0.0.1:{nobody}"
 username = "bot"
 password = "{mqtt_password}"
 

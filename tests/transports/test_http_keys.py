@@ -212,9 +212,9 @@ async def test_health_needs_no_key_and_nothing_else_goes_without() -> None:
             )
             for method, path in routes()
         ]
-    assert set(told) == {(True, 200), (False, 401)}
+    assert set(told) == {(True, 200), (True, 308), (False, 401)}
     opened = {path for _, path in routes() if is_open(path)}
-    assert opened == {"/healthz", "/readyz", "/console", "/console/files/{name}"}
+    assert opened == {"/healthz", "/readyz", "/console", "/console/", "/console/files/{name}"}
 
 
 @pytest.mark.requirement("NET-2b")

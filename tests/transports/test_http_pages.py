@@ -116,7 +116,7 @@ async def test_the_description_names_the_routes_that_exist() -> None:
     real = {
         (route.path.replace(":path}", "}"), method.lower())
         for route in app.routes
-        if isinstance(route, Route)
+        if isinstance(route, Route) and route.path != "/console/"  # leads to /console
         for method in (route.methods or set()) - {"HEAD"}
     }
     described = {(path, method) for path, item in OPENAPI["paths"].items() for method in item}
