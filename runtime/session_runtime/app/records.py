@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 from session_runtime import __version__
@@ -81,14 +82,19 @@ def target_of(settings: Settings) -> Target:
 
 @asynccontextmanager
 async def open_records(
-    trace: TraceSettings, current: Callable[[], Settings], recent: RecentAsks
+    trace: TraceSettings,
+    current: Callable[[], Settings],
+    recent: RecentAsks,
+    state_dir: Path | None = None,
 ) -> AsyncIterator[AskRecords]:
     """Open the trace, and close it with all that was written; ``current`` settings say where spans go.
 
-    ``recent`` is told of each ask too.
+    ``recent`` is told of each ask too; files of the trace belong to whom ``state_dir`` belongs.
     """
     spans = SpanExport()
-    sink = TraceSink(trace.path, trace.max_bytes, trace.keep) if trace.enabled else None
+    sink = None
+    if trace.enabled:
+        sink = TraceSink(trace.path, trace.max_bytes, trace.keep, state_dir=state_dir)
     try:
         yield AskRecords(sink, spans, current, recent)
     finally:

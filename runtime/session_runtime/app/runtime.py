@@ -332,7 +332,7 @@ async def open_runtime(
     try:
         recent = RecentAsks()
         trace = snapshot.settings.trace
-        async with open_records(trace, lambda: current().settings, recent) as records:
+        async with open_records(trace, lambda: current().settings, recent, state_dir) as records:
             service = AskService(builder.generations, records.keep, resources)
             kept = KeptAsks(service.ask)
             callbacks = Callbacks(lambda: current().settings.callbacks, _open_post)

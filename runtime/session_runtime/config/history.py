@@ -68,14 +68,14 @@ class History:
         leaves the entries before readable. Raises OSError.
         """
         content = masked(data)
-        make_folder(self._folder)
+        make_folder(self._folder, self._folder.parent)
         with own_folder(self._folder, WAIT_S) as folder:
             numbers = self._numbers()
             newest = numbers[0] if numbers else 0
             if newest and self._equals(newest, content, digest):
                 return Kept(newest, numbers[-1])
             text = _head(newest + 1, digest, at) + tomli_w.dumps(content)
-            replace_file(folder, _name(newest + 1), text.encode("utf-8"), step=step)
+            replace_file(folder, _name(newest + 1), text.encode("utf-8"), of_state=True, step=step)
             numbers = [newest + 1, *numbers]
             for number in numbers[self._keep :]:
                 os.unlink(_name(number), dir_fd=folder)

@@ -31,6 +31,7 @@ from session_runtime.registry.approval_file import (
     observed,
     without_needless_form,
 )
+from session_runtime.state_files import way_out
 from session_runtime.threads import Worker
 
 MOST_OF_A_SERVER: Final = 20_000
@@ -389,9 +390,13 @@ def open_approvals(state_dir: Path) -> Approvals:
     try:
         return Approvals(file, file.read())
     except (OSError, ValueError) as error:
+        path = state_dir / FILE
+        mend = way_out(
+            error, path, "mend the file, or delete it to trust what the servers list now"
+        )
+        why = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise StartError(
-            f"it cannot be known which tools of servers were approved: {state_dir / FILE}: {error}; mend"
-            " the file, or delete it to trust what the servers list now",
+            f"it cannot be known which tools of servers were approved: {path}: {why}; {mend}",
             code="start.approvals",
         ) from error
 
