@@ -11,14 +11,13 @@ from typing import Any, Final
 
 import click
 
-from session_runtime.app.reader import ConfigReader
-from session_runtime.cli.options import Files, file_options, json_option
+from session_runtime.cli.options import Files, daemon_file_options, file_options, json_option
 from session_runtime.cli.proof import proven
-from session_runtime.cli.reading import opened_to_edit, reader_of
+from session_runtime.cli.reading import opened_to_edit, reader_of, state_dir_of
 from session_runtime.cli.screen import print_json, value_text
 from session_runtime.config import edit as edit_file
 from session_runtime.config.edit import Edit
-from session_runtime.config.history import FOLDER, History
+from session_runtime.config.history import ELSEWHERE, FOLDER, History
 from session_runtime.config.rollback import KEPT, draft_rollback
 from session_runtime.config.starting import starting_config
 from session_runtime.config.typed import typed_value
@@ -47,7 +46,7 @@ def init(path: Path | None, files: Files, as_json: bool) -> None:
 @click.argument("key")
 @click.argument("value")
 @_dry_run
-@file_options
+@daemon_file_options
 @json_option
 def set_key(key: str, value: str, dry_run: bool, files: Files, as_json: bool) -> None:
     """Give KEY, such as ask.max_steps, the new VALUE in the file; all else in it stays as it is.
@@ -61,7 +60,7 @@ def set_key(key: str, value: str, dry_run: bool, files: Files, as_json: bool) ->
 @click.command("unset")
 @click.argument("key")
 @_dry_run
-@file_options
+@daemon_file_options
 @json_option
 def unset_key(key: str, dry_run: bool, files: Files, as_json: bool) -> None:
     """Take KEY, or a whole table such as models.main, out of the file.
@@ -73,28 +72,30 @@ def unset_key(key: str, dry_run: bool, files: Files, as_json: bool) -> None:
 
 
 @click.command("history")
-@file_options
+@daemon_file_options
 @json_option
 def history(files: Files, as_json: bool) -> None:
     """List the configurations that worked, the newest first."""
-    entries = _history(reader_of(files)).entries()
+    folder = state_dir_of(files) / FOLDER
+    entries = History(folder).entries()
     if as_json:
         print_json([{**asdict(entry), "at": _time(entry.at)} for entry in entries])
         return
     for entry in entries:
         click.echo(printable(f"{entry.number:6}  {_time(entry.at)}  {entry.digest}"))
     if not entries:
-        click.echo("nothing is kept yet: a daemon keeps every configuration that works", err=True)
+        told = f"nothing is kept in {folder}: a daemon keeps every configuration that works; {ELSEWHERE}"
+        click.echo(printable(told), err=True)
 
 
 @click.command("diff")
 @click.argument("old", type=click.IntRange(1))
 @click.argument("new", type=click.IntRange(1))
-@file_options
+@daemon_file_options
 @json_option
 def diff(old: int, new: int, files: Files, as_json: bool) -> None:
     """Show what the file said otherwise in entry NEW of the history than in entry OLD."""
-    found = _history(reader_of(files)).diff(old, new)
+    found = History(state_dir_of(files) / FOLDER).diff(old, new)
     if as_json:
         print_json([asdict(difference) for difference in found])
         return
@@ -121,7 +122,7 @@ def _included(context: click.Context, option: click.Parameter, text: str | None)
     help="Take back keys, access or both (keys,access) too; they stay as they are otherwise.",
 )
 @_dry_run
-@file_options
+@daemon_file_options
 @json_option
 def rollback(
     number: int, include: tuple[str, ...], dry_run: bool, files: Files, as_json: bool
@@ -132,17 +133,13 @@ def rollback(
     """
     reader = reader_of(files)
     file = edit_file.open_file(reader.path, may_be_absent=True)
-    kept = _history(reader)
+    kept = History(state_dir_of(files) / FOLDER)
     planned = draft_rollback(file, kept, number, include)
     finish(proven(reader, planned.edit), dry_run, as_json, planned.left)
 
 
 COMMANDS: Final = (init, set_key, unset_key, history, diff, rollback)
 """To be added to the group ``config``."""
-
-
-def _history(reader: ConfigReader) -> History:
-    return History(reader.state_dir() / FOLDER)
 
 
 def _edit(path: tuple[str, ...], value: object, dry_run: bool, files: Files, as_json: bool) -> None:

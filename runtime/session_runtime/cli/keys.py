@@ -7,7 +7,7 @@ from typing import Any, Final
 import click
 
 from session_runtime.app.reader import ConfigReader
-from session_runtime.cli.options import Files, file_options, json_option
+from session_runtime.cli.options import Files, daemon_file_options, file_options, json_option
 from session_runtime.cli.proof import KEYS, NO_KEY, OPEN, STILL_IN, proven
 from session_runtime.cli.reading import Look, looked_at, opened_to_edit, reader_of
 from session_runtime.cli.screen import print_json
@@ -95,7 +95,7 @@ def list_keys(files: Files, as_json: bool) -> None:
 @command.command("revoke")
 @click.argument("name")
 @click.option("--last", is_flag=True, help="Do it even if no key is left then.")
-@file_options
+@daemon_file_options
 @json_option
 def revoke_key(name: str, last: bool, files: Files, as_json: bool) -> None:
     """Remove the key of the principal NAME from the configuration file.

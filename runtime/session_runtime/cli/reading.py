@@ -1,6 +1,7 @@
 """Reads the configuration to look at it, from a shell whose environment need not be the daemon's."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
@@ -8,6 +9,8 @@ from session_runtime.app.reader import ConfigReader
 from session_runtime.cli.options import Files
 from session_runtime.config.edit import ConfigFile, open_file
 from session_runtime.config.history import FOLDER, Entry, History
+from session_runtime.config.keys import dotted
+from session_runtime.config.places import STATE_DIR
 from session_runtime.config.snapshot import ConfigSnapshot
 from session_runtime.errors import ConfigError, Problem
 from session_runtime.wire import printable
@@ -15,7 +18,13 @@ from session_runtime.wire import printable
 
 def reader_of(files: Files) -> ConfigReader:
     """Read what a command was told to, as often as it likes."""
-    return ConfigReader(files.config, env_file=files.env_file)
+    explicit = {} if files.state_dir is None else {dotted(STATE_DIR): str(files.state_dir)}
+    return ConfigReader(files.config, explicit=explicit, env_file=files.env_file)
+
+
+def state_dir_of(files: Files) -> Path:
+    """The folder where the daemon keeps its state; nothing is read where it was named."""
+    return files.state_dir or reader_of(files).state_dir()
 
 
 class Look:

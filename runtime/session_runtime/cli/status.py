@@ -2,23 +2,21 @@
 
 import time
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import click
 
 from session_runtime.cli import exits
 from session_runtime.cli.config_live import details_of, head_of
-from session_runtime.cli.daemon import daemon_of, state_dir_option
+from session_runtime.cli.daemon import daemon_of
 from session_runtime.cli.fleet import FleetOptions, show_fleet
-from session_runtime.cli.options import Files, file_options, json_option
+from session_runtime.cli.options import Files, daemon_file_options, json_option
 from session_runtime.cli.screen import print_json
 from session_runtime.wire import printable
 
 
 @click.command(name="status", epilog=exits.TABLE)
-@file_options
-@state_dir_option
+@daemon_file_options
 @click.option("--fleet", is_flag=True, help="Show all replicas instead, and how they differ.")
 @click.option(
     "--url",
@@ -35,9 +33,7 @@ from session_runtime.wire import printable
     help="Do not warn of replicas that were stopped, as a rollout leaves some.",
 )
 @json_option
-def command(
-    files: Files, state_dir: Path | None, fleet: bool, as_json: bool, **options: Any
-) -> int:
+def command(files: Files, fleet: bool, as_json: bool, **options: Any) -> int:
     """Show how the daemon is: what is in force, what runs, and what an operator should know.
 
     With --fleet: how all replicas are, as they tell the MQTT broker, or answer at addresses of their own.
@@ -46,7 +42,7 @@ def command(
         return show_fleet(files, FleetOptions(**options), as_json=as_json)
     if any(options.values()):
         raise click.UsageError("--url, --check and --stopped-ok are for --fleet.")
-    status = daemon_of(files, state_dir).request("GET", "/v1/status")
+    status = daemon_of(files).request("GET", "/v1/status")
     if as_json:
         print_json(status)
         return exits.OK

@@ -21,6 +21,9 @@ from session_runtime.errors import ConfigError, Problem, RequestError
 FOLDER: Final = "history"
 """The name of the folder in ``runtime.state_dir``."""
 
+ELSEWHERE: Final = "if its runtime.state_dir is another, name that by --state-dir"
+"""What to do where nothing is found, as a daemon may have got its folder by its environment."""
+
 WAIT_S: Final = 60.0
 """Nobody waits for an entry, and one that is not written is not made up for: better late than never."""
 
@@ -147,8 +150,7 @@ class History:
     def _absent(self, number: int, numbers: list[int]) -> str:
         if not numbers:
             return (
-                f"there is no history in {self._folder}: a running daemon keeps it there; if its"
-                " runtime.state_dir is another, set SESSION_RUNTIME__RUNTIME__STATE_DIR"
+                f"there is no history in {self._folder}: a running daemon keeps it there; {ELSEWHERE}"
             )
         return f"there is no entry {number} in {self._folder}; there is {', '.join(_runs(numbers))}"
 

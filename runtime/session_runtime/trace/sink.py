@@ -39,7 +39,7 @@ class TraceSink:
         max_queued: int = MAX_QUEUED,
         state_dir: Path | None = None,
     ) -> None:
-        self._file = _TraceFile(path, max_bytes, keep, state_dir or path.parent)
+        self._file = _TraceFile(path, max_bytes, keep, state_dir)
         self._max_queued = max_queued
         self._queue: queue.SimpleQueue[AskRecord | None] = queue.SimpleQueue()
         self._overflowed = 0
@@ -105,9 +105,11 @@ class TraceSink:
 class _TraceFile:
     """The file itself; used by one thread. ``failed`` counts lines that could not be written."""
 
-    def __init__(self, path: Path, max_bytes: int, keep: int, state_dir: Path) -> None:
+    def __init__(
+        self, path: Path, max_bytes: int, keep: int, state_dir: Path | None = None
+    ) -> None:
         self.failed = 0
-        self._state_dir = state_dir
+        self._state_dir = state_dir or path.parent
         self._path = path
         self._max_bytes = max_bytes
         self._keep = keep
