@@ -52,7 +52,7 @@ def command(files: Files, fleet: bool, as_json: bool, **options: Any) -> int:
 
 
 def _state(status: Mapping[str, Any]) -> Iterator[str]:
-    yield f"{status['name']} {status['version']}: {status['state']}, {status['asks']} asks run"
+    yield f"{status['name']} {status['version']}: {state_of(status)}, {status['asks']} asks run"
     yield f"tools: {status['tools']}"
     for each in status["servers"]:
         if "name" in each:
@@ -63,6 +63,14 @@ def _state(status: Mapping[str, Any]) -> Iterator[str]:
             f"generation {each['generation']}: {force}, {each['asks']} asks,"
             f" {each['age_s']:.0f} s old, digest {each['digest']}"
         )
+
+
+def state_of(status: Mapping[str, Any]) -> str:
+    """As ``/readyz`` says it: not ready before there was a connection to the broker of MQTT."""
+    mqtt = status["mqtt"]
+    if status["state"] == "ready" and mqtt is not None and not mqtt["connections"]:
+        return "not ready: there was no connection to the MQTT broker yet"
+    return str(status["state"])
 
 
 def server_line(server: Mapping[str, Any]) -> Iterator[str]:
