@@ -13,6 +13,7 @@ from session_runtime.audit.chain import Link
 from session_runtime.audit.tail import last_lines
 from session_runtime.audit.verify import Report, verify
 from session_runtime.cli import exits
+from session_runtime.cli.groups import Group
 from session_runtime.cli.options import Files, daemon_file_options, json_option
 from session_runtime.cli.reading import state_dir_of
 from session_runtime.cli.screen import one_line, print_json
@@ -22,7 +23,7 @@ from session_runtime.errors import RequestError
 _HASH_DIGITS = 64
 
 
-@click.group(name="audit")
+@click.group(name="audit", cls=Group)
 def command() -> None:
     """Verify and show the record of tool calls."""
 
@@ -46,7 +47,7 @@ def verify_log(files: Files, expect: str | None, as_json: bool) -> int:
     return exits.OK if report.fault is None else exits.FAILED
 
 
-@command.command("tail")
+@command.command("tail", epilog=exits.TABLE)
 @click.option("--lines", "-n", type=click.IntRange(1, 10_000), default=10, show_default=True)
 @daemon_file_options
 @json_option

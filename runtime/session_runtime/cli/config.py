@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from session_runtime.cli import config_edit, config_live, exits, replay
+from session_runtime.cli.groups import Group
 from session_runtime.cli.opening import Checked, checked
 from session_runtime.cli.options import Files, daemon_file_options, json_option
 from session_runtime.cli.reading import looked_at, reader_of, source_of
@@ -20,7 +21,7 @@ from session_runtime.replay import Replayed
 from session_runtime.wire import printable, to_bytes
 
 
-@click.group(name="config")
+@click.group(name="config", cls=Group)
 def command() -> None:
     """Check, show, explain and edit the configuration; secrets are masked."""
 
@@ -29,7 +30,7 @@ for each in (*config_edit.COMMANDS, *config_live.COMMANDS):
     command.add_command(each)
 
 
-@command.command("check")
+@command.command("check", epilog=exits.TABLE)
 @click.option(
     "--diff",
     is_flag=True,

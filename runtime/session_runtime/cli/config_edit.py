@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import click
 
+from session_runtime.cli import exits
 from session_runtime.cli.options import Files, daemon_file_options, file_options, json_option
 from session_runtime.cli.proof import proven
 from session_runtime.cli.reading import opened_to_edit, reader_of, state_dir_of
@@ -29,7 +30,7 @@ _dry_run = click.option(
 )
 
 
-@click.command("init")
+@click.command("init", epilog=exits.TABLE)
 @click.argument("path", required=False, type=click.Path(path_type=Path))
 @file_options
 @json_option
@@ -42,7 +43,7 @@ def init(path: Path | None, files: Files, as_json: bool) -> None:
     click.echo(printable(f"wrote {written}"))
 
 
-@click.command("set", context_settings={"ignore_unknown_options": True})
+@click.command("set", epilog=exits.TABLE, context_settings={"ignore_unknown_options": True})
 @click.argument("key")
 @click.argument("value")
 @_dry_run
@@ -57,7 +58,7 @@ def set_key(key: str, value: str, dry_run: bool, files: Files, as_json: bool) ->
     _edit(path, typed_value(path, value), dry_run, files, as_json)
 
 
-@click.command("unset")
+@click.command("unset", epilog=exits.TABLE)
 @click.argument("key")
 @_dry_run
 @daemon_file_options
@@ -71,7 +72,7 @@ def unset_key(key: str, dry_run: bool, files: Files, as_json: bool) -> None:
     _edit(path, REMOVED, dry_run, files, as_json)
 
 
-@click.command("history")
+@click.command("history", epilog=exits.TABLE)
 @daemon_file_options
 @json_option
 def history(files: Files, as_json: bool) -> None:
@@ -88,7 +89,7 @@ def history(files: Files, as_json: bool) -> None:
         click.echo(printable(told), err=True)
 
 
-@click.command("diff")
+@click.command("diff", epilog=exits.TABLE)
 @click.argument("old", type=click.IntRange(1))
 @click.argument("new", type=click.IntRange(1))
 @daemon_file_options
@@ -113,7 +114,7 @@ def _included(context: click.Context, option: click.Parameter, text: str | None)
     return names
 
 
-@click.command("rollback")
+@click.command("rollback", epilog=exits.TABLE)
 @click.argument("number", type=click.IntRange(1))
 @click.option(
     "--include",

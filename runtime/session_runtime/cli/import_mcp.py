@@ -8,6 +8,7 @@ from typing import Final
 
 import click
 
+from session_runtime.cli import exits
 from session_runtime.cli.config_edit import finish
 from session_runtime.cli.options import Files, file_options, json_option
 from session_runtime.cli.proof import proven
@@ -22,7 +23,7 @@ from session_runtime.wire import printable, strict_json
 _PLACEHOLDER: Final = re.compile(r"\$\{[^}]*\}")
 
 
-@click.command("import-mcp")
+@click.command("import-mcp", epilog=exits.TABLE)
 @click.argument(
     "json_file", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False, exists=True)
 )

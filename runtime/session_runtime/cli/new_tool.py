@@ -7,6 +7,7 @@ import click
 
 from session_runtime.app.reader import DEFAULT_CONFIG
 from session_runtime.app.runtime import bundled_handlers
+from session_runtime.cli import exits
 from session_runtime.cli.options import Files, file_options, json_option
 from session_runtime.cli.reading import looked_at, reader_of
 from session_runtime.cli.screen import print_json
@@ -18,7 +19,7 @@ from session_runtime.wire import printable
 _DEFAULT_FOLDER = Path("tools")
 
 
-@click.command("new")
+@click.command("new", epilog=exits.TABLE)
 @click.argument("name")
 @click.option(
     "--dir",

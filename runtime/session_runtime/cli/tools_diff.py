@@ -12,6 +12,7 @@ from typing import Final
 
 import click
 
+from session_runtime.cli import exits
 from session_runtime.cli.opening import opened
 from session_runtime.cli.options import Files, file_options, json_option
 from session_runtime.cli.screen import one_line, print_json, print_text
@@ -36,7 +37,7 @@ Exit codes:
   78   the configuration is wrong"""
 
 
-@click.command("snapshot")
+@click.command("snapshot", epilog=exits.TABLE)
 @click.option(
     "--servers", is_flag=True, help="Write what each server lists instead, for replay --tools."
 )

@@ -12,6 +12,7 @@ from typing import Final
 import click
 
 from session_runtime.cli import exits
+from session_runtime.cli.groups import Group
 from session_runtime.cli.options import Files, daemon_file_options, json_option
 from session_runtime.cli.reading import Look, reader_of
 from session_runtime.cli.screen import one_line, print_json
@@ -31,7 +32,7 @@ trace_option = click.option(
 )
 
 
-@click.group(name="trace")
+@click.group(name="trace", cls=Group)
 def command() -> None:
     """Show what became of asks that ended."""
 
