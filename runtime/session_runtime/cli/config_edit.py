@@ -4,7 +4,8 @@ They work without a daemon; one that runs notices the file by itself, and is ask
 say. Nothing is written that could not be used.
 """
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
@@ -12,17 +13,26 @@ from typing import Any, Final
 import click
 
 from session_runtime.cli import exits
-from session_runtime.cli.options import Files, daemon_file_options, file_options, json_option
+from session_runtime.cli.options import (
+    Files,
+    Number,
+    daemon_file_options,
+    file_options,
+    json_option,
+)
 from session_runtime.cli.proof import proven
 from session_runtime.cli.reading import opened_to_edit, reader_of, state_dir_of
 from session_runtime.cli.screen import print_json, value_text
 from session_runtime.config import edit as edit_file
 from session_runtime.config.edit import Edit
 from session_runtime.config.history import ELSEWHERE, FOLDER, History
+from session_runtime.config.keys import KeyPath, dotted
+from session_runtime.config.models import NEEDS_IT
 from session_runtime.config.rollback import KEPT, draft_rollback
 from session_runtime.config.starting import starting_config
 from session_runtime.config.typed import typed_value
 from session_runtime.config.written import REMOVED, Difference
+from session_runtime.errors import ConfigError, Problem
 from session_runtime.wire import printable
 
 _dry_run = click.option(
@@ -55,7 +65,24 @@ def set_key(key: str, value: str, dry_run: bool, files: Files, as_json: bool) ->
     VALUE is TOML; a text needs no quotes, and a list may be separated by commas.
     """
     [path] = edit_file.keys({key: value})
-    _edit(path, typed_value(path, value), dry_run, files, as_json)
+    typed = typed_value(path, value)
+    try:
+        _edit(path, typed, dry_run, files, as_json)
+    except ConfigError as error:
+        raise ConfigError([*error.problems, *_together(path, value, error.problems)]) from None
+
+
+def _together(path: KeyPath, value: str, problems: Iterable[Problem]) -> Iterator[Problem]:
+    """How to give at once what only goes together; nothing if it is something else that is wrong."""
+    beside = [each.key.rpartition(".") for each in problems if each.message.endswith(NEEDS_IT)]
+    missing = [name for table, _, name in beside if table == dotted(path[:-1])]
+    if missing and path[:-1]:
+        given = ", ".join(
+            [f"{path[-1]} = {json.dumps(value)}", *(f"{name} = ..." for name in missing)]
+        )
+        yield Problem(
+            f"give them together: session-runtime config set {dotted(path[:-1])} '{{{given}}}'"
+        )
 
 
 @click.command("unset", epilog=exits.TABLE)
@@ -90,8 +117,8 @@ def history(files: Files, as_json: bool) -> None:
 
 
 @click.command("diff", epilog=exits.TABLE)
-@click.argument("old", type=click.IntRange(1))
-@click.argument("new", type=click.IntRange(1))
+@click.argument("old", type=Number())
+@click.argument("new", type=Number())
 @daemon_file_options
 @json_option
 def diff(old: int, new: int, files: Files, as_json: bool) -> None:
@@ -115,7 +142,7 @@ def _included(context: click.Context, option: click.Parameter, text: str | None)
 
 
 @click.command("rollback", epilog=exits.TABLE)
-@click.argument("number", type=click.IntRange(1))
+@click.argument("number", type=Number())
 @click.option(
     "--include",
     metavar="NAMES",

@@ -38,7 +38,12 @@ def command(name: str, folder: Path | None, files: Files, as_json: bool) -> None
         raise RequestError(
             f"{root} is where the tools are that come with session-runtime: name another folder by --dir"
         )
-    tool = write_tool(root, name)
+    try:
+        tool = write_tool(root, name)
+    except PermissionError as error:
+        raise RequestError(
+            f"{error.filename}: {error.strerror}: name another folder by --dir"
+        ) from error
     in_paths = root.resolve() in [path.resolve() for path in paths]
     next_steps = (
         f"wrote {tool}: say in config.json what the tool is, and do it in handler.py",

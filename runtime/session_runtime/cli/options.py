@@ -15,6 +15,15 @@ F = TypeVar("F", bound=Callable[..., Any])
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 
 
+class Number(click.IntRange):
+    """A whole number of 1 or more, which messages call a number."""
+
+    name = "number"
+
+    def __init__(self) -> None:
+        super().__init__(1)
+
+
 @dataclass(frozen=True, slots=True)
 class Files:
     """The files that a command was told to read its configuration from.

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -12,8 +13,8 @@ from session_runtime.config.history import FOLDER, Entry, History
 from session_runtime.config.keys import dotted
 from session_runtime.config.places import STATE_DIR
 from session_runtime.config.snapshot import ConfigSnapshot
-from session_runtime.errors import ConfigError, Problem
-from session_runtime.wire import printable
+from session_runtime.errors import ConfigError, Problem, RequestError
+from session_runtime.wire import printable, strict_json
 
 
 def reader_of(files: Files) -> ConfigReader:
@@ -56,6 +57,18 @@ def _entries(reader: ConfigReader) -> Sequence[Entry]:
         return History(reader.state_dir() / FOLDER).entries()
     except (ConfigError, OSError):
         return ()
+
+
+def json_of(path: Path, way_out: str) -> Any:
+    """What a file of JSON says; RequestError with the ``way_out`` if it is none or cannot be read."""
+    try:
+        return strict_json(path.read_text("utf-8-sig"))
+    except OSError as error:
+        raise RequestError(f"{path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise RequestError(f"{path}: it is not UTF-8 at byte {error.start}; {way_out}") from error
+    except ValueError as error:
+        raise RequestError(f"{path} is no JSON: {error}; {way_out}") from error
 
 
 def source_of(reader: ConfigReader) -> str:

@@ -41,7 +41,9 @@ def command(files: Files, fleet: bool, as_json: bool, **options: Any) -> int:
     if fleet:
         return show_fleet(files, FleetOptions(**options), as_json=as_json)
     if any(options.values()):
-        raise click.UsageError("--url, --check and --stopped-ok are for --fleet.")
+        raise click.UsageError(
+            "--url, --check and --stopped-ok are for --fleet: say status --fleet --check."
+        )
     status = daemon_of(files).request("GET", "/v1/status")
     if as_json:
         print_json(status)

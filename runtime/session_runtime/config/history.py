@@ -149,9 +149,7 @@ class History:
 
     def _absent(self, number: int, numbers: list[int]) -> str:
         if not numbers:
-            return (
-                f"there is no history in {self._folder}: a running daemon keeps it there; {ELSEWHERE}"
-            )
+            return f"there is no history in {self._folder}: a running daemon keeps it there; {ELSEWHERE}"
         return f"there is no entry {number} in {self._folder}; there is {', '.join(_runs(numbers))}"
 
 
