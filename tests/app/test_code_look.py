@@ -16,7 +16,13 @@ from tests.support import write_config, write_handler
 pytestmark = pytest.mark.requirement("REG-2")
 BROKEN = "def execute(args, context)\n    return 1\n"
 QUIET = "[skills]\nprefetch_tools = []\ntool_search_always_loaded = []\n"
-TOLD = "tool 'notes': its code in notes cannot be imported: handler.py line 1: SyntaxError: expected ':'"
+
+
+def told_of(folder: Path) -> str:
+    return (
+        f"tool 'notes': its code in {folder}/tools/notes cannot be imported: handler.py line 1:"
+        " SyntaxError: expected ':'"
+    )
 
 
 class Pauses:
@@ -55,7 +61,7 @@ async def test_after_the_start_broken_code_is_told_once(
         async with site(tmp_path, handlers(tmp_path / "tools")) as place:
             assert place.generation.warnings == ()  # the start compiled nothing
             warnings, pauses = await looked(place, 5)
-    assert (warnings, caplog.messages) == ([TOLD], [TOLD])
+    assert (warnings, caplog.messages) == ([told_of(tmp_path)],) * 2
     assert pauses == [FIRST_S, PACE_S, PACE_S, AGAIN_S, AGAIN_S]
 
 
@@ -67,7 +73,7 @@ async def test_what_comes_into_force_is_looked_at_too_and_what_was_mended_is_tol
         look = CodeLook(lambda: place.generation, pause := Pauses(3))
         async with look.running():
             await pause.over.wait()
-        assert look.warnings == [TOLD]
+        assert look.warnings == [told_of(tmp_path)]
         (folder / "handler.py").write_text("def execute(args, context):\n    return 1\n", "utf-8")
         assert (await place.live.reload("watch")).verdict == "applied"
         assert look.warnings == []
@@ -83,7 +89,7 @@ async def test_the_status_warns_of_code_that_is_no_python(
     monkeypatch.setattr(code_look._log, "warning", lambda *_: told.set())
     async with Runtime.open(config, env={}) as runtime, asyncio.timeout(60):
         await told.wait()
-        assert runtime.status()["warnings"] == [TOLD]
+        assert runtime.status()["warnings"] == [told_of(tmp_path)]
 
 
 async def test_a_form_that_never_worked_is_not_kept(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def test_a_file_that_is_no_json_is_told_as_such(
     (tmp_path / "config.toml").write_text(CONFIG, "utf-8")
     done = run(*arguments, "config.toml")
     assert done.code == exits.USAGE
-    assert done.err.startswith("error: config.toml is no JSON: ")
+    assert done.err.startswith("error: config.toml: it cannot be read as JSON: ")
     assert done.err.endswith(f"; {way_out}\n")
 
 

@@ -68,7 +68,7 @@ def json_of(path: Path, way_out: str) -> Any:
     except UnicodeDecodeError as error:
         raise RequestError(f"{path}: it is not UTF-8 at byte {error.start}; {way_out}") from error
     except ValueError as error:
-        raise RequestError(f"{path} is no JSON: {error}; {way_out}") from error
+        raise RequestError(f"{path}: it cannot be read as JSON: {error}; {way_out}") from error
 
 
 def source_of(reader: ConfigReader) -> str:

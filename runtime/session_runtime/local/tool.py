@@ -69,7 +69,7 @@ def unimportable(tool: LocalTool) -> Iterator[str]:
     if tool.form is not None:
         return  # a sub-agent is text
     for fault in code_faults(tool.code):
-        place = tool.spec.native_name
+        place = tool.spec.place
         yield f"tool {tool.spec.name!r}: its code in {place} cannot be imported: {fault}"
 
 
