@@ -123,6 +123,12 @@ def way_out(error: BaseException, path: Path, otherwise: str) -> str:
     )
 
 
+def fault_of(error: OSError | ValueError, path: Path, otherwise: str) -> str:
+    """What is wrong with this file of the state, and what to do about it: see ``way_out``."""
+    why = error.strerror if isinstance(error, OSError) and error.strerror else error
+    return f"{path}: {why}; {way_out(error, path, otherwise)}"
+
+
 def told_of(error: OSError) -> str:
     """What is wrong with a file of the state, and the way out where its rights are what is wrong."""
     if isinstance(error, ForeignStateError) or error.errno not in _REFUSED or not error.filename:

@@ -88,7 +88,8 @@ async def test_the_status_warns_of_code_that_is_no_python(
     told = asyncio.Event()
     monkeypatch.setattr(code_look._log, "warning", lambda *_: told.set())
     async with Runtime.open(config, env={}) as runtime, asyncio.timeout(60):
-        await told.wait()
+        async with runtime.code_look.running():
+            await told.wait()
         assert runtime.status()["warnings"] == [told_of(tmp_path)]
 
 

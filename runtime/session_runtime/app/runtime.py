@@ -6,7 +6,7 @@ import itertools
 import os
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -74,7 +74,6 @@ class Runtime:
         callbacks: Callbacks,
         insight: Insight,
         preview: ReplayPreview,
-        code_look: CodeLook,
     ) -> None:
         self._builder = builder
         self._registry = registry
@@ -92,7 +91,7 @@ class Runtime:
         self.callbacks = callbacks
         self.insight = insight
         self.preview = preview
-        self._code_look = code_look
+        self.code_look = CodeLook(lambda: self.generation)
         self.mqtt = MqttState()
         self._since = time.time()
 
@@ -195,6 +194,7 @@ class Runtime:
         """The state of the runtime, for operators."""
         generation = self.generation
         catalog = generation.catalog
+        warned = (*self.live.snapshot.warnings, *generation.warnings, *self.code_look.warnings)
         return {
             "name": generation.settings.runtime.name,
             "version": __version__,
@@ -221,10 +221,7 @@ class Runtime:
                 {"name": bad.name, "place": bad.place, "reason": bad.reason, "stale": bad.stale}
                 for bad in catalog.quarantined
             ],
-            "warnings": [
-                *(str(w) for w in (*self.live.snapshot.warnings, *generation.warnings)),
-                *self._code_look.warnings,
-            ],
+            "warnings": list(map(str, warned)),
         }
 
     def presence(self) -> dict[str, Any]:
@@ -320,9 +317,8 @@ async def open_runtime(
     registry = Registry()
     state_dir = snapshot.settings.runtime.state_dir
     revocations = await in_thread("read revocations", partial(open_revocations, state_dir))
-    audit = await in_thread(
-        "find the audit log", partial(open_audit, snapshot.settings.audit, state_dir)
-    )
+    find_audit = partial(open_audit, snapshot.settings.audit, state_dir)
+    audit = await in_thread("find the audit log", find_audit)
     approvals = await in_thread("read approvals", partial(open_approvals, state_dir))
     builder = GenerationBuilder(
         registry, bundled_handlers(), revocations, audit=audit, approvals=approvals
@@ -335,7 +331,6 @@ async def open_runtime(
     shared = SharedState(revocations, approvals, current, live)
     lists = ListWatch(builder.lists_changed, current, live)
     approval = ToolApproval(approvals, current, live)
-    code_look = CodeLook(current)
     editor = ConfigEditor(read, live, History(state_dir / HISTORY))
     try:
         recent = RecentAsks()
@@ -345,16 +340,14 @@ async def open_runtime(
             kept = KeptAsks(service.ask)
             callbacks = Callbacks(lambda: current().settings.callbacks, _open_post)
             callers = Callers(builder.generations, resources)
-            looking = code_look.running() if watch else nullcontext()
             try:
-                async with watcher.running(), lists.running(), shared.running(), looking:
+                async with watcher.running(), lists.running(), shared.running():
                     yield Runtime(
                         *(builder, registry, service, records, live, watcher, brake, editor),
                         *(ServerControl(current, live), callers, audit, approval, kept),
                         callbacks,
                         Insight(current, registry, recent, records.totals, lambda: service.refused),
                         ReplayPreview(live, editor, builder.generations),
-                        code_look,
                     )
             finally:
                 await _stop(service, callers, kept)

@@ -166,7 +166,8 @@ async def _opened(
 
     try:
         async with open_runtime(read, snapshot, watch=True, acted=acted, told=told) as runtime:
-            yield runtime
+            async with runtime.code_look.running():
+                yield runtime
     finally:
         await keeper.aclose()
 
