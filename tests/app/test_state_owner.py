@@ -19,10 +19,13 @@ from session_runtime.config.audit import AuditSettings
 from session_runtime.config.durable import own_folder, replace_file
 from session_runtime.config.history import History
 from session_runtime.errors import StartError
+from session_runtime.mcp.stderr_log import Shown, StderrLog
 from session_runtime.registry.approval_file import ApprovalFile, Observation, Seen
 from session_runtime.registry.approvals import open_approvals
 from session_runtime.registry.revocations import open_revocations
 from session_runtime.state_files import ForeignStateError, make_state_folder, open_state_file
+from session_runtime.toolbox.notes import NoteStore
+from session_runtime.toolbox.owner import Owner
 from session_runtime.wire.control import LOCK
 
 DAEMON = 65_534
@@ -87,6 +90,22 @@ def test_what_root_saw_of_servers_can_be_read_by_the_daemon(state: Path) -> None
 
 def test_a_folder_of_the_history_that_root_makes_is_the_daemons(state: Path) -> None:
     History(state / "history").add({}, "d", datetime.now(UTC))
+    assert owners(state) == {DAEMON}
+
+
+async def test_the_log_of_a_server_and_its_folder_are_the_daemons(state: Path) -> None:
+    log = StderrLog(state / "mcp" / "crm.log", Shown(), max_bytes=60)
+    for text in (b"first\n", b"second\n"):
+        log.write(text)
+    await log.aclose()
+    assert owners(state) == {DAEMON}
+    assert (state / "mcp" / "crm.log").exists()
+
+
+def test_notes_and_the_lock_are_the_daemons(state: Path) -> None:
+    with locked(state):
+        NoteStore(state / "notes.sqlite3", 10, 100).of(Owner("bot", "u1")).add("buy milk")
+    assert {path.name for path in state.iterdir()} == {LOCK, "notes.sqlite3"}
     assert owners(state) == {DAEMON}
 
 
