@@ -211,3 +211,31 @@ def test_spans_need_what_sends_them(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert [each.verdict for each in looked_at.extras(settings)] == ["ok"]
     monkeypatch.setattr(looked_at, "is_installed", lambda module: "exporter" not in module)
     assert [each.verdict for each in looked_at.extras(settings)] == ["fail"]
+
+
+MQTT = '[mqtt]\nenabled = true\nurl = "mqtt://127.0.0.1:{port}"\n'
+
+
+async def test_a_broker_that_cannot_be_reached_is_told_with_its_key(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as there:
+        port = there.getsockname()[1]
+        reached = await findings(tmp_path, MQTT.format(port=port))
+    gone = await findings(tmp_path, MQTT.format(port=port))
+    assert of(reached, "mqtt") == [("ok", f"127.0.0.1:{port} can be reached")]
+    [finding] = [each for each in gone if each.check == "mqtt"]
+    assert finding.verdict == "fail"
+    assert finding.found.startswith(f"127.0.0.1:{port} cannot be reached: ")
+    assert finding.do == "start the broker, or mend mqtt.url; look at firewall and name server"
+
+
+async def test_a_model_that_is_down_is_one_finding(tmp_path: Path) -> None:
+    text = chat_profile("http://127.0.0.1:9/v1")
+    [(verdict, found)] = of(await findings(tmp_path, text, connect=True), "model main")
+    assert (verdict, found.partition(": ")[0]) == ("fail", "127.0.0.1:9 cannot be reached")
+
+
+async def test_the_key_is_named_only_where_it_is_refused(tmp_path: Path) -> None:
+    async with Upstream([RawReply((b"{}",), status=404)]) as upstream:
+        found = await findings(tmp_path, chat_profile(upstream.base_url), connect=True)
+    [failed] = [each for each in found if each.check == "model main" and each.verdict == "fail"]
+    assert "api_key" not in failed.do

@@ -60,9 +60,10 @@ def test_code_that_can_never_be_imported_is_warned_about_and_not_run(
     (tmp_path / "config.toml").write_text(f'[handlers]\npaths = ["tools"]\n{entry}')
     text, data = run("config", "check"), run("config", "check", "--json")
     warnings = [
-        "tool 'a.b': its code in no_such_package:f cannot be imported: there is no module"
-        " no_such_package: install it where the daemon runs",
-        "tool 'bad': its code in bad cannot be imported: handler.py line 1: SyntaxError: expected ':'",
+        "tool 'a.b': its code in handlers.entries.\"a.b\" (no_such_package:f) cannot be imported: there is"
+        " no module no_such_package: install it where the daemon runs",
+        f"tool 'bad': its code in {tmp_path}/tools/bad cannot be imported: handler.py line 1: SyntaxError:"
+        " expected ':'",
     ]
     assert (text.code, text.err) == (0, "".join(f"warning: {line}\n" for line in warnings))
     assert (data.code, json.loads(data.out)["warnings"]) == (0, warnings)

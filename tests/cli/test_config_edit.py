@@ -167,7 +167,10 @@ def test_what_worked_is_listed_with_the_newest_first(
 def test_an_empty_history_is_told(run: Run, config: Path) -> None:
     done = run("config", "history")
     assert (done.code, done.out) == (exits.OK, "")
-    assert done.err == "nothing is kept yet: a daemon keeps every configuration that works\n"
+    assert done.err == (
+        f"nothing is kept in {config.parent}/.session-runtime/history: a daemon keeps every configuration"
+        " that works; if its runtime.state_dir is another, name that by --state-dir\n"
+    )
     assert run("config", "history", "--json").out == "[]\n"
 
 

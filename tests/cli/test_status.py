@@ -10,7 +10,7 @@ import pytest
 
 from session_runtime import __version__
 from session_runtime.cli import exits
-from session_runtime.cli.status import callback_lines, mqtt_line
+from session_runtime.cli.status import callback_lines, mqtt_line, state_of
 from session_runtime.transports.mqtt.state import MqttState
 from tests.cli.conftest import Done, Run
 from tests.control_daemon import Daemon, control_daemon
@@ -72,6 +72,21 @@ def test_the_mqtt_door_is_told_of_if_there_is_one() -> None:
     _, warning = mqtt_line(state.status())
     assert warning.endswith(
         "does another daemon have the name r1? Give each its own (mqtt.client_id)"
+    )
+
+
+def test_without_a_first_connection_to_the_broker_the_daemon_is_not_ready() -> None:
+    mqtt = MqttState()
+    mqtt.serves_as("r1")
+    mqtt.disconnected("refused")
+    waiting = state_of({"state": "ready", "mqtt": mqtt.status()})
+    draining = state_of({"state": "draining", "mqtt": mqtt.status()})
+    mqtt.connected()
+    mqtt.disconnected("gone")
+    once = state_of({"state": "ready", "mqtt": mqtt.status()})
+    assert waiting == "not ready: there was no connection to the MQTT broker yet"
+    assert (draining, once, state_of({"state": "ready", "mqtt": None})) == (
+        *("draining", "ready", "ready"),
     )
 
 

@@ -109,7 +109,7 @@ async def test_a_failed_import_is_tried_again_at_the_next_call(tmp_path: Path) -
     ("code", "why"),
     [
         ("x = 1\nx.y\n", "handler.py line 2: AttributeError: 'int' object has no attribute 'y'"),
-        ("def execute(:\n", "handler.py line 1: SyntaxError: invalid syntax (handler.py, line 1)"),
+        ("def execute(:\n", "handler.py line 1: SyntaxError: invalid syntax"),
         ("import not_there\n", "handler.py line 1: ModuleNotFoundError: No module named 'not_there'"),
         ("import json\n\njson.loads('{')\n", "handler.py line 3: JSONDecodeError: Expecting"),
         ("raise SystemExit(3)\n", "handler.py line 1: SystemExit: 3"),

@@ -10,6 +10,7 @@ from typing import Final
 from session_runtime.config.history import History, Kept
 from session_runtime.config.receipt import Receipt
 from session_runtime.config.snapshot import ConfigSnapshot
+from session_runtime.state_files import told_of
 from session_runtime.threads import Worker
 
 LAST_WRITE_S: Final = 5.0
@@ -46,7 +47,9 @@ class HistoryKeeper:
         try:
             kept = self._history.add(data, digest, at)
         except OSError as error:
-            _log.warning("the configuration in force could not be kept in the history: %s", error)
+            _log.warning(
+                "the configuration in force could not be kept in the history: %s", told_of(error)
+            )
             return None
         _log.debug("the configuration in force is entry %d of the history", kept.number)
         return kept

@@ -2,10 +2,12 @@
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 from session_runtime import __version__
 from session_runtime.app.recent import RecentAsks
+from session_runtime.config.runtime import TraceSettings
 from session_runtime.config.settings import Settings
 from session_runtime.threads import in_thread
 from session_runtime.trace.export import SpanExport, Target
@@ -80,15 +82,19 @@ def target_of(settings: Settings) -> Target:
 
 @asynccontextmanager
 async def open_records(
-    started: Settings, current: Callable[[], Settings], recent: RecentAsks
+    trace: TraceSettings,
+    current: Callable[[], Settings],
+    recent: RecentAsks,
+    state_dir: Path | None = None,
 ) -> AsyncIterator[AskRecords]:
     """Open the trace, and close it with all that was written; ``current`` settings say where spans go.
 
-    Whether asks are traced is decided by the settings that the process ``started`` with.
-    ``recent`` is told of each ask too.
+    ``recent`` is told of each ask too; files of the trace belong to whom ``state_dir`` belongs.
     """
-    trace, spans = started.trace, SpanExport()
-    sink = TraceSink(trace.path, trace.max_bytes, trace.keep) if trace.enabled else None
+    spans = SpanExport()
+    sink = None
+    if trace.enabled:
+        sink = TraceSink(trace.path, trace.max_bytes, trace.keep, state_dir=state_dir)
     try:
         yield AskRecords(sink, spans, current, recent)
     finally:

@@ -14,6 +14,7 @@ from typing import Any
 from session_runtime import __version__
 from session_runtime.app.approvals import ToolApproval
 from session_runtime.app.brake import ToolBrake
+from session_runtime.app.code_look import CodeLook
 from session_runtime.app.editor import ConfigEditor
 from session_runtime.app.insight import Insight
 from session_runtime.app.metrics import metrics, of_waiting
@@ -90,6 +91,7 @@ class Runtime:
         self.callbacks = callbacks
         self.insight = insight
         self.preview = preview
+        self.code_look = CodeLook(lambda: self.generation)
         self.mqtt = MqttState()
         self._since = time.time()
 
@@ -192,6 +194,7 @@ class Runtime:
         """The state of the runtime, for operators."""
         generation = self.generation
         catalog = generation.catalog
+        warned = (*self.live.snapshot.warnings, *generation.warnings, *self.code_look.warnings)
         return {
             "name": generation.settings.runtime.name,
             "version": __version__,
@@ -218,7 +221,7 @@ class Runtime:
                 {"name": bad.name, "place": bad.place, "reason": bad.reason, "stale": bad.stale}
                 for bad in catalog.quarantined
             ],
-            "warnings": [str(w) for w in (*self.live.snapshot.warnings, *generation.warnings)],
+            "warnings": list(map(str, warned)),
         }
 
     def presence(self) -> dict[str, Any]:
@@ -331,8 +334,8 @@ async def open_runtime(
     editor = ConfigEditor(read, live, History(state_dir / HISTORY))
     try:
         recent = RecentAsks()
-        started = snapshot.settings
-        async with open_records(started, lambda: current().settings, recent) as records:
+        trace = snapshot.settings.trace
+        async with open_records(trace, lambda: current().settings, recent, state_dir) as records:
             service = AskService(builder.generations, records.keep, resources)
             kept = KeptAsks(service.ask)
             callbacks = Callbacks(lambda: current().settings.callbacks, _open_post)

@@ -26,6 +26,7 @@ from session_runtime.config.history import FOLDER, History, Kept
 from session_runtime.config.receipt import Receipt
 from session_runtime.config.snapshot import ConfigSnapshot
 from session_runtime.errors import ConfigError, StartError
+from session_runtime.state_files import open_state_file, way_out
 from session_runtime.transports.http.door import HttpLimits
 from session_runtime.transports.http.guard import ControlGate
 from session_runtime.transports.http.protocol import ConnectionBounds
@@ -165,7 +166,8 @@ async def _opened(
 
     try:
         async with open_runtime(read, snapshot, watch=True, acted=acted, told=told) as runtime:
-            yield runtime
+            async with runtime.code_look.running():
+                yield runtime
     finally:
         await keeper.aclose()
 
@@ -308,10 +310,14 @@ def locked(state_dir: Path) -> Iterator[None]:
     """Own the state directory; raises StartError if another daemon does."""
     try:
         make_folder(state_dir)
-        handle = (state_dir / LOCK).open("a")
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
+        handle = os.fdopen(open_state_file(state_dir / LOCK, flags, state_dir), "a")
     except OSError as error:
+        mend = way_out(error, state_dir / LOCK, "mend that")
         raise StartError(
-            f"cannot use runtime.state_dir {state_dir}: {error.strerror}", code="start.state_dir"
+            f"cannot use runtime.state_dir {state_dir}: {error.strerror}; {mend}, or set"
+            " runtime.state_dir to another folder",
+            code="start.state_dir",
         ) from error
     with handle:
         try:

@@ -126,7 +126,7 @@ def write_head(folder: int, key: bytes, head: Head) -> None:
     if not head.left:
         del data["left"]
     told = {"version": _VERSION, **data, "seal": _seal(key, data)}
-    replace_file(folder, HEAD_FILE, to_bytes(told) + b"\n")
+    replace_file(folder, HEAD_FILE, to_bytes(told) + b"\n", of_state=True)
 
 
 def begin(folder: int, log_folder: Path) -> tuple[bytes, Head]:
@@ -134,7 +134,7 @@ def begin(folder: int, log_folder: Path) -> tuple[bytes, Head]:
     key = secrets.token_bytes(KEY_BYTES)
     head = Head(START.sequence, START.hash, str(log_folder), "", "", 0)
     write_head(folder, key, head)
-    replace_file(folder, KEY_FILE, key.hex().encode())
+    replace_file(folder, KEY_FILE, key.hex().encode(), of_state=True)
     return key, head
 
 

@@ -16,6 +16,7 @@ from session_runtime.audit.head import Head
 from session_runtime.audit.store import AuditStore
 from session_runtime.config.audit import AuditSettings, OnError
 from session_runtime.errors import StartError
+from session_runtime.state_files import told_of
 from session_runtime.threads import Worker
 from session_runtime.types import JsonObject
 
@@ -216,7 +217,7 @@ class AuditLog:
 
     def _failed(self, batch: Sequence[_Waiting], error: BaseException) -> None:
         """Keep what nobody waits for, to try again; who waits is told at once."""
-        why = f"{error}" if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
+        why = told_of(error) if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
         if not self._trouble:
             _log.error("the audit log cannot be written: %s", why)
         self._trouble = why or type(error).__name__
@@ -271,6 +272,6 @@ def open_audit(settings: AuditSettings, state_dir: Path) -> AuditLog | None:
         head = store.head()
     except OSError as error:
         raise StartError(
-            f"the audit log cannot be gone on with: {error}", code="start.audit"
+            f"the audit log cannot be gone on with: {told_of(error)}", code="start.audit"
         ) from error
     return AuditLog(store, head, settings.on_error)

@@ -24,14 +24,13 @@ from session_runtime.audit.head import (
     write_head,
 )
 from session_runtime.config.durable import UnconfirmedError, own_folder
+from session_runtime.state_files import make_state_folder, open_state_file
 from session_runtime.types import JsonObject
 
 MOST_LEFT: Final = 32
 """So many folders that the log was in are remembered; whoever comes back to another proves nothing of it."""
 
-_APPEND: Final = (
-    os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-)
+_APPEND: Final = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +103,10 @@ class AuditStore:
 
         Raises OSError with nothing added.
         """
-        self._state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_state_folder(self._state_dir, self._state_dir)
         with own_folder(self._state_dir) as handle:
             key, head = self._key_and_head(handle)
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_state_folder(self._folder, self._state_dir)
             before, end = self._find_ends(key, head)
             told = [*self._prologue(head, end), *self._alterations(head, end)]
             with self._adding(end.file) as descriptor:
@@ -187,7 +186,7 @@ class AuditStore:
     @contextmanager
     def _adding(self, name: str) -> Iterator[int]:
         """Open a file to append to it; what was added by a block that fails is taken back."""
-        descriptor = os.open(self._folder / name, _APPEND, 0o600)
+        descriptor = open_state_file(self._folder / name, _APPEND, self._state_dir)
         try:
             size = os.fstat(descriptor).st_size
             try:

@@ -95,7 +95,8 @@ def _once(state_dir: Path, expected: Link | None) -> tuple[Head, Report]:
     key = read_key(state_dir)
     if key is None:
         raise FileNotFoundError(
-            f"there is no key of an audit log in {state_dir}: nothing was recorded yet, or it is gone"
+            f"there is no key of an audit log in {state_dir}: nothing was recorded yet, or it is gone;"
+            " if the daemon's runtime.state_dir is another, name that by --state-dir"
         )
     head = read_head(state_dir, key)
     if head is None:

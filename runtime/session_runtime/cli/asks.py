@@ -9,6 +9,7 @@ import click
 from session_runtime.ask.service import ALL
 from session_runtime.cli import exits
 from session_runtime.cli.daemon import daemon_options
+from session_runtime.cli.groups import Group
 from session_runtime.cli.options import json_option
 from session_runtime.cli.screen import print_json
 from session_runtime.client.control import ControlClient
@@ -16,7 +17,7 @@ from session_runtime.errors import RequestError
 from session_runtime.wire import printable
 
 
-@click.group(name="asks")
+@click.group(name="asks", cls=Group)
 def command() -> None:
     """Show and end the asks that run in a daemon."""
 

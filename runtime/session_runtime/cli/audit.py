@@ -5,7 +5,6 @@ Both work without a daemon.
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import click
@@ -14,22 +13,17 @@ from session_runtime.audit.chain import Link
 from session_runtime.audit.tail import last_lines
 from session_runtime.audit.verify import Report, verify
 from session_runtime.cli import exits
-from session_runtime.cli.options import Files, file_options, json_option
-from session_runtime.cli.reading import reader_of
+from session_runtime.cli.groups import Group
+from session_runtime.cli.options import Files, daemon_file_options, json_option
+from session_runtime.cli.reading import state_dir_of
 from session_runtime.cli.screen import one_line, print_json
+from session_runtime.config.history import ELSEWHERE
 from session_runtime.errors import RequestError
 
 _HASH_DIGITS = 64
 
-state_option = click.option(
-    "--state-dir",
-    metavar="FOLDER",
-    type=click.Path(path_type=Path),
-    help="The folder where the daemon keeps its state, instead of what the configuration says.",
-)
 
-
-@click.group(name="audit")
+@click.group(name="audit", cls=Group)
 def command() -> None:
     """Verify and show the record of tool calls."""
 
@@ -40,13 +34,12 @@ def command() -> None:
     metavar="NUMBER:HASH",
     help="A record that was known before, as from the status: it has to be there.",
 )
-@state_option
-@file_options
+@daemon_file_options
 @json_option
-def verify_log(files: Files, state_dir: Path | None, expect: str | None, as_json: bool) -> int:
+def verify_log(files: Files, expect: str | None, as_json: bool) -> int:
     """Verify every line; exit code 1 and the first wrong one if something was changed."""
     known = None if expect is None else _known(expect)
-    report = verify(state_dir or reader_of(files).state_dir(), known)
+    report = verify(state_dir_of(files), known)
     if as_json:
         print_json(report.to_json())
     else:
@@ -54,14 +47,13 @@ def verify_log(files: Files, state_dir: Path | None, expect: str | None, as_json
     return exits.OK if report.fault is None else exits.FAILED
 
 
-@command.command("tail")
+@command.command("tail", epilog=exits.TABLE)
 @click.option("--lines", "-n", type=click.IntRange(1, 10_000), default=10, show_default=True)
-@state_option
-@file_options
+@daemon_file_options
 @json_option
-def show_tail(files: Files, state_dir: Path | None, lines: int, as_json: bool) -> None:
+def show_tail(files: Files, lines: int, as_json: bool) -> None:
     """Show the last records, the oldest first; nothing is verified."""
-    records = last_lines(state_dir or reader_of(files).state_dir(), lines)
+    records = last_lines(state_dir_of(files), lines)
     if as_json:
         for record in records:
             print_json(record)
@@ -69,7 +61,8 @@ def show_tail(files: Files, state_dir: Path | None, lines: int, as_json: bool) -
     for record in records:
         click.echo(one_line(_line(record)))
     if not records:
-        click.echo("nothing is recorded", err=True)
+        told = f"nothing is recorded in {state_dir_of(files)}; {ELSEWHERE}"
+        click.echo(one_line(told), err=True)
 
 
 def _known(text: str) -> Link:

@@ -9,8 +9,9 @@ from typing import Any
 import click
 
 from session_runtime.cli import config_edit, config_live, exits, replay
+from session_runtime.cli.groups import Group
 from session_runtime.cli.opening import Checked, checked
-from session_runtime.cli.options import Files, file_options, json_option
+from session_runtime.cli.options import Files, daemon_file_options, json_option
 from session_runtime.cli.reading import looked_at, reader_of, source_of
 from session_runtime.cli.screen import one_line, print_json
 from session_runtime.config.explain import Explanation, explain, explain_section, show
@@ -20,7 +21,7 @@ from session_runtime.replay import Replayed
 from session_runtime.wire import printable, to_bytes
 
 
-@click.group(name="config")
+@click.group(name="config", cls=Group)
 def command() -> None:
     """Check, show, explain and edit the configuration; secrets are masked."""
 
@@ -29,17 +30,11 @@ for each in (*config_edit.COMMANDS, *config_live.COMMANDS):
     command.add_command(each)
 
 
-@command.command("check")
+@command.command("check", epilog=exits.TABLE)
 @click.option(
     "--diff",
     is_flag=True,
     help="Ask the running daemon what the file would change, and change nothing.",
-)
-@click.option(
-    "--state-dir",
-    metavar="FOLDER",
-    type=click.Path(path_type=Path),
-    help="With --diff, the folder of the daemon, if the file names another one.",
 )
 @click.option(
     "--replay",
@@ -50,11 +45,10 @@ for each in (*config_edit.COMMANDS, *config_live.COMMANDS):
     help="Tell for how many of the asks recorded there something would change, and what. May be repeated.",
 )
 @replay.lists_option
-@file_options
+@daemon_file_options
 @json_option
 def check_config(
     diff: bool,
-    state_dir: Path | None,
     traces: Sequence[Path],
     lists: Known,
     files: Files,
@@ -66,7 +60,7 @@ def check_config(
             "--diff asks the daemon, and --replay asks nobody: give one of them."
         )
     if diff:
-        return config_live.would_change(files, state_dir, as_json)
+        return config_live.would_change(files, as_json)
     reader = reader_of(files)
     try:
         prepared = asyncio.run(checked(reader(absent="fault here"), lists))
@@ -104,7 +98,7 @@ _of_daemon = click.option(
 
 @command.command("show", epilog=exits.TABLE)
 @_of_daemon
-@file_options
+@daemon_file_options
 @json_option
 def show_config(of_daemon: bool, files: Files, as_json: bool) -> None:
     """Show every key with its source, as a start from this shell would find it.
@@ -121,7 +115,7 @@ def show_config(of_daemon: bool, files: Files, as_json: bool) -> None:
 @command.command("explain", epilog=exits.TABLE)
 @click.argument("key")
 @_of_daemon
-@file_options
+@daemon_file_options
 @json_option
 def explain_config(key: str, of_daemon: bool, files: Files, as_json: bool) -> None:
     """Explain the dotted KEY: its value, where it comes from, what that hides, when it acts.

@@ -4,25 +4,35 @@ They work without a daemon; one that runs notices the file by itself, and is ask
 say. Nothing is written that could not be used.
 """
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
-from session_runtime.app.reader import ConfigReader
-from session_runtime.cli.options import Files, file_options, json_option
+from session_runtime.cli import exits
+from session_runtime.cli.options import (
+    Files,
+    Number,
+    daemon_file_options,
+    file_options,
+    json_option,
+)
 from session_runtime.cli.proof import proven
-from session_runtime.cli.reading import opened_to_edit, reader_of
+from session_runtime.cli.reading import opened_to_edit, reader_of, state_dir_of
 from session_runtime.cli.screen import print_json, value_text
 from session_runtime.config import edit as edit_file
 from session_runtime.config.edit import Edit
-from session_runtime.config.history import FOLDER, History
+from session_runtime.config.history import ELSEWHERE, FOLDER, History
+from session_runtime.config.keys import KeyPath, dotted
+from session_runtime.config.models import NEEDS_IT
 from session_runtime.config.rollback import KEPT, draft_rollback
 from session_runtime.config.starting import starting_config
 from session_runtime.config.typed import typed_value
 from session_runtime.config.written import REMOVED, Difference
+from session_runtime.errors import ConfigError, Problem
 from session_runtime.wire import printable
 
 _dry_run = click.option(
@@ -30,7 +40,7 @@ _dry_run = click.option(
 )
 
 
-@click.command("init")
+@click.command("init", epilog=exits.TABLE)
 @click.argument("path", required=False, type=click.Path(path_type=Path))
 @file_options
 @json_option
@@ -43,11 +53,11 @@ def init(path: Path | None, files: Files, as_json: bool) -> None:
     click.echo(printable(f"wrote {written}"))
 
 
-@click.command("set", context_settings={"ignore_unknown_options": True})
+@click.command("set", epilog=exits.TABLE, context_settings={"ignore_unknown_options": True})
 @click.argument("key")
 @click.argument("value")
 @_dry_run
-@file_options
+@daemon_file_options
 @json_option
 def set_key(key: str, value: str, dry_run: bool, files: Files, as_json: bool) -> None:
     """Give KEY, such as ask.max_steps, the new VALUE in the file; all else in it stays as it is.
@@ -55,13 +65,30 @@ def set_key(key: str, value: str, dry_run: bool, files: Files, as_json: bool) ->
     VALUE is TOML; a text needs no quotes, and a list may be separated by commas.
     """
     [path] = edit_file.keys({key: value})
-    _edit(path, typed_value(path, value), dry_run, files, as_json)
+    typed = typed_value(path, value)
+    try:
+        _edit(path, typed, dry_run, files, as_json)
+    except ConfigError as error:
+        raise ConfigError([*error.problems, *_together(path, value, error.problems)]) from None
 
 
-@click.command("unset")
+def _together(path: KeyPath, value: str, problems: Iterable[Problem]) -> Iterator[Problem]:
+    """How to give at once what only goes together; nothing if it is something else that is wrong."""
+    beside = [each.key.rpartition(".") for each in problems if each.message.endswith(NEEDS_IT)]
+    missing = [name for table, _, name in beside if table == dotted(path[:-1])]
+    if missing and path[:-1]:
+        given = ", ".join(
+            [f"{path[-1]} = {json.dumps(value)}", *(f"{name} = ..." for name in missing)]
+        )
+        yield Problem(
+            f"give them together: session-runtime config set {dotted(path[:-1])} '{{{given}}}'"
+        )
+
+
+@click.command("unset", epilog=exits.TABLE)
 @click.argument("key")
 @_dry_run
-@file_options
+@daemon_file_options
 @json_option
 def unset_key(key: str, dry_run: bool, files: Files, as_json: bool) -> None:
     """Take KEY, or a whole table such as models.main, out of the file.
@@ -72,29 +99,31 @@ def unset_key(key: str, dry_run: bool, files: Files, as_json: bool) -> None:
     _edit(path, REMOVED, dry_run, files, as_json)
 
 
-@click.command("history")
-@file_options
+@click.command("history", epilog=exits.TABLE)
+@daemon_file_options
 @json_option
 def history(files: Files, as_json: bool) -> None:
     """List the configurations that worked, the newest first."""
-    entries = _history(reader_of(files)).entries()
+    folder = state_dir_of(files) / FOLDER
+    entries = History(folder).entries()
     if as_json:
         print_json([{**asdict(entry), "at": _time(entry.at)} for entry in entries])
         return
     for entry in entries:
         click.echo(printable(f"{entry.number:6}  {_time(entry.at)}  {entry.digest}"))
     if not entries:
-        click.echo("nothing is kept yet: a daemon keeps every configuration that works", err=True)
+        told = f"nothing is kept in {folder}: a daemon keeps every configuration that works; {ELSEWHERE}"
+        click.echo(printable(told), err=True)
 
 
-@click.command("diff")
-@click.argument("old", type=click.IntRange(1))
-@click.argument("new", type=click.IntRange(1))
-@file_options
+@click.command("diff", epilog=exits.TABLE)
+@click.argument("old", type=Number())
+@click.argument("new", type=Number())
+@daemon_file_options
 @json_option
 def diff(old: int, new: int, files: Files, as_json: bool) -> None:
     """Show what the file said otherwise in entry NEW of the history than in entry OLD."""
-    found = _history(reader_of(files)).diff(old, new)
+    found = History(state_dir_of(files) / FOLDER).diff(old, new)
     if as_json:
         print_json([asdict(difference) for difference in found])
         return
@@ -112,8 +141,8 @@ def _included(context: click.Context, option: click.Parameter, text: str | None)
     return names
 
 
-@click.command("rollback")
-@click.argument("number", type=click.IntRange(1))
+@click.command("rollback", epilog=exits.TABLE)
+@click.argument("number", type=Number())
 @click.option(
     "--include",
     metavar="NAMES",
@@ -121,7 +150,7 @@ def _included(context: click.Context, option: click.Parameter, text: str | None)
     help="Take back keys, access or both (keys,access) too; they stay as they are otherwise.",
 )
 @_dry_run
-@file_options
+@daemon_file_options
 @json_option
 def rollback(
     number: int, include: tuple[str, ...], dry_run: bool, files: Files, as_json: bool
@@ -132,17 +161,13 @@ def rollback(
     """
     reader = reader_of(files)
     file = edit_file.open_file(reader.path, may_be_absent=True)
-    kept = _history(reader)
+    kept = History(state_dir_of(files) / FOLDER)
     planned = draft_rollback(file, kept, number, include)
     finish(proven(reader, planned.edit), dry_run, as_json, planned.left)
 
 
 COMMANDS: Final = (init, set_key, unset_key, history, diff, rollback)
 """To be added to the group ``config``."""
-
-
-def _history(reader: ConfigReader) -> History:
-    return History(reader.state_dir() / FOLDER)
 
 
 def _edit(path: tuple[str, ...], value: object, dry_run: bool, files: Files, as_json: bool) -> None:

@@ -53,10 +53,10 @@ COMMANDS: Final = (reload, receipts)
 """To be added to the group ``config``."""
 
 
-def would_change(files: Files, state_dir: Path | None, as_json: bool) -> int:
+def would_change(files: Files, as_json: bool) -> int:
     """Tell what the file would change in the daemon, which tries it and changes nothing."""
     reader = reader_of(files)
-    daemon = ControlClient(state_dir or reader.state_dir())
+    daemon = daemon_of(files)
     text = open_file(reader.path, may_be_absent=True).content
     if text is None:
         _expect_no_file(daemon, reader.path)

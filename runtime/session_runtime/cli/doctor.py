@@ -9,7 +9,7 @@ import click
 from session_runtime.app.doctor import Finding, examine
 from session_runtime.app.logs import set_up_logging
 from session_runtime.cli import exits
-from session_runtime.cli.options import Files, file_options, json_option
+from session_runtime.cli.options import Files, daemon_file_options, json_option
 from session_runtime.cli.reading import reader_of
 from session_runtime.cli.screen import one_line, print_json
 from session_runtime.config.runtime import LogSettings
@@ -24,7 +24,7 @@ _MOST_CHARS: Final = 1_000
     is_flag=True,
     help="Connect to servers of tools too, and send each model a minimal request, which may cost money.",
 )
-@file_options
+@daemon_file_options
 @json_option
 def command(files: Files, connect: bool, as_json: bool) -> int:
     """Look at all that a daemon needs, whether one runs or not; exit code 1 if something fails."""

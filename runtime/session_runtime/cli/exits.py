@@ -18,7 +18,8 @@ BROKEN_PIPE: Final = 141
 TABLE: Final = """\b
 Exit codes:
   0    done; of ask: answered or ended
-  1    failed; of status --fleet --check: there is something to warn of
+  1    failed; of doctor and audit verify: something is wrong;
+       of status --fleet --check: there is something to warn of
   2    ask: a limit ended it
   3    ask: a person has to confirm a call
   64   the command or the request is wrong

@@ -8,21 +8,22 @@ from typing import Final
 
 import click
 
+from session_runtime.cli import exits
 from session_runtime.cli.config_edit import finish
 from session_runtime.cli.options import Files, file_options, json_option
 from session_runtime.cli.proof import proven
-from session_runtime.cli.reading import reader_of
+from session_runtime.cli.reading import json_of, reader_of
 from session_runtime.config import edit as edit_file
 from session_runtime.config.keys import KeyPath, dotted, sounds_secret
 from session_runtime.config.mcp_json import Imported, servers_of
 from session_runtime.errors import Problem, RequestError
 from session_runtime.trace.redact import mask_secrets
-from session_runtime.wire import printable, strict_json
+from session_runtime.wire import printable
 
 _PLACEHOLDER: Final = re.compile(r"\$\{[^}]*\}")
 
 
-@click.command("import-mcp")
+@click.command("import-mcp", epilog=exits.TABLE)
 @click.argument(
     "json_file", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False, exists=True)
 )
@@ -53,12 +54,9 @@ def command(json_file: Path, replace: bool, dry_run: bool, files: Files, as_json
 
 
 def _imported(path: Path) -> Imported:
+    data = json_of(path, "name the file of another program that has mcpServers")
     try:
-        return servers_of(strict_json(path.read_text("utf-8-sig")))
-    except OSError as error:
-        raise RequestError(f"{path} cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise RequestError(f"{path}: it is not UTF-8 at byte {error.start}") from error
+        return servers_of(data)
     except (ValueError, RequestError) as error:
         raise RequestError(f"{path}: {error}") from error
 

@@ -7,7 +7,9 @@ from typing import Any, Final
 import click
 
 from session_runtime.app.reader import ConfigReader
-from session_runtime.cli.options import Files, file_options, json_option
+from session_runtime.cli import exits
+from session_runtime.cli.groups import Group
+from session_runtime.cli.options import Files, daemon_file_options, file_options, json_option
 from session_runtime.cli.proof import KEYS, NO_KEY, OPEN, STILL_IN, proven
 from session_runtime.cli.reading import Look, looked_at, opened_to_edit, reader_of
 from session_runtime.cli.screen import print_json
@@ -25,12 +27,12 @@ _DEFAULTS: Final = b"# defaults alone\n"
 _SHOWN_DIGITS: Final = 8
 
 
-@click.group(name="keys")
+@click.group(name="keys", cls=Group)
 def command() -> None:
     """Make, list and remove the keys that let callers in; see [http.keys]."""
 
 
-@command.command("add")
+@command.command("add", epilog=exits.TABLE)
 @click.argument("name")
 @click.option("--role", "roles", metavar="NAME", multiple=True, help="May be repeated.")
 @click.option(
@@ -84,7 +86,7 @@ def _opened_to_show(reader: ConfigReader) -> ConfigFile:
     return replace(file, content=_DEFAULTS) if file.content is not None and file.is_blank else file
 
 
-@command.command("list")
+@command.command("list", epilog=exits.TABLE)
 @file_options
 @json_option
 def list_keys(files: Files, as_json: bool) -> None:
@@ -103,10 +105,10 @@ def list_keys(files: Files, as_json: bool) -> None:
         click.echo("there are no keys: this machine alone may call", err=True)
 
 
-@command.command("revoke")
+@command.command("revoke", epilog=exits.TABLE)
 @click.argument("name")
 @click.option("--last", is_flag=True, help="Do it even if no key is left then.")
-@file_options
+@daemon_file_options
 @json_option
 def revoke_key(name: str, last: bool, files: Files, as_json: bool) -> None:
     """Remove the key of the principal NAME from the configuration file.

@@ -7,6 +7,7 @@ import click
 
 from session_runtime.app.reader import DEFAULT_CONFIG
 from session_runtime.app.runtime import bundled_handlers
+from session_runtime.cli import exits
 from session_runtime.cli.options import Files, file_options, json_option
 from session_runtime.cli.reading import looked_at, reader_of
 from session_runtime.cli.screen import print_json
@@ -18,7 +19,7 @@ from session_runtime.wire import printable
 _DEFAULT_FOLDER = Path("tools")
 
 
-@click.command("new")
+@click.command("new", epilog=exits.TABLE)
 @click.argument("name")
 @click.option(
     "--dir",
@@ -37,7 +38,12 @@ def command(name: str, folder: Path | None, files: Files, as_json: bool) -> None
         raise RequestError(
             f"{root} is where the tools are that come with session-runtime: name another folder by --dir"
         )
-    tool = write_tool(root, name)
+    try:
+        tool = write_tool(root, name)
+    except PermissionError as error:
+        raise RequestError(
+            f"{error.filename}: {error.strerror}: name another folder by --dir"
+        ) from error
     in_paths = root.resolve() in [path.resolve() for path in paths]
     next_steps = (
         f"wrote {tool}: say in config.json what the tool is, and do it in handler.py",

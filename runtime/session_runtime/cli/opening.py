@@ -11,7 +11,7 @@ from session_runtime.cli.options import Files
 from session_runtime.config.runtime import LogSettings
 from session_runtime.config.snapshot import ConfigSnapshot
 from session_runtime.generation import Generation, GenerationBuilder
-from session_runtime.local.code import code_faults
+from session_runtime.local.tool import unimportable
 from session_runtime.mcp.pool import NOTHING_LISTED, Known
 from session_runtime.registry.registry import Registry
 
@@ -53,9 +53,5 @@ async def checked(snapshot: ConfigSnapshot, lists: Known = NOTHING_LISTED) -> Ch
 
 
 def _unimportable(generation: Generation) -> Iterator[str]:
-    for name, handler in generation.handlers.handlers.items():
-        if handler.tool.form is not None:
-            continue  # a sub-agent is text
-        place = handler.tool.spec.native_name
-        for fault in code_faults(handler.tool.code):
-            yield f"tool {name!r}: its code in {place} cannot be imported: {fault}"
+    for handler in generation.handlers.handlers.values():
+        yield from unimportable(handler.tool)

@@ -2,7 +2,8 @@
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -14,12 +15,25 @@ F = TypeVar("F", bound=Callable[..., Any])
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 
 
+class Number(click.IntRange):
+    """A whole number of 1 or more, which messages call a number."""
+
+    name = "number"
+
+    def __init__(self) -> None:
+        super().__init__(1)
+
+
 @dataclass(frozen=True, slots=True)
 class Files:
-    """The files that a command was told to read its configuration from."""
+    """The files that a command was told to read its configuration from.
+
+    ``state_dir`` is where a daemon keeps its state, absolute; None: where the configuration says.
+    """
 
     config: str | None = None
     env_file: str | None = None
+    state_dir: Path | None = None
 
 
 def file_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -41,6 +55,25 @@ def file_options(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(files=Files(config, env_file), **others)
 
     return with_files
+
+
+def daemon_file_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same, with ``--state-dir``: for all that looks at what a daemon has, or keeps."""
+
+    @file_options
+    @click.option(
+        "--state-dir",
+        metavar="FOLDER",
+        # whoever may not read it is told by what looks into it
+        type=click.Path(path_type=Path, readable=False),
+        help="The folder where the daemon keeps its state, instead of what the configuration says.",
+    )
+    @functools.wraps(function)
+    def with_state_dir(files: Files, state_dir: Path | None, **others: Any) -> Any:
+        place = None if state_dir is None else state_dir.absolute()
+        return function(files=replace(files, state_dir=place), **others)
+
+    return with_state_dir
 
 
 def identity_options(function: F) -> F:

@@ -1,6 +1,8 @@
 """Reads the configuration to look at it, from a shell whose environment need not be the daemon's."""
 
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import click
 
@@ -8,14 +10,22 @@ from session_runtime.app.reader import ConfigReader
 from session_runtime.cli.options import Files
 from session_runtime.config.edit import ConfigFile, open_file
 from session_runtime.config.history import FOLDER, Entry, History
+from session_runtime.config.keys import dotted
+from session_runtime.config.places import STATE_DIR
 from session_runtime.config.snapshot import ConfigSnapshot
-from session_runtime.errors import ConfigError, Problem
-from session_runtime.wire import printable
+from session_runtime.errors import ConfigError, Problem, RequestError
+from session_runtime.wire import printable, strict_json
 
 
 def reader_of(files: Files) -> ConfigReader:
     """Read what a command was told to, as often as it likes."""
-    return ConfigReader(files.config, env_file=files.env_file)
+    explicit = {} if files.state_dir is None else {dotted(STATE_DIR): str(files.state_dir)}
+    return ConfigReader(files.config, explicit=explicit, env_file=files.env_file)
+
+
+def state_dir_of(files: Files) -> Path:
+    """The folder where the daemon keeps its state; nothing is read where it was named."""
+    return files.state_dir or reader_of(files).state_dir()
 
 
 class Look:
@@ -47,6 +57,18 @@ def _entries(reader: ConfigReader) -> Sequence[Entry]:
         return History(reader.state_dir() / FOLDER).entries()
     except (ConfigError, OSError):
         return ()
+
+
+def json_of(path: Path, way_out: str) -> Any:
+    """What a file of JSON says; RequestError with the ``way_out`` if it is none or cannot be read."""
+    try:
+        return strict_json(path.read_text("utf-8-sig"))
+    except OSError as error:
+        raise RequestError(f"{path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise RequestError(f"{path}: it is not UTF-8 at byte {error.start}; {way_out}") from error
+    except ValueError as error:
+        raise RequestError(f"{path}: it cannot be read as JSON: {error}; {way_out}") from error
 
 
 def source_of(reader: ConfigReader) -> str:

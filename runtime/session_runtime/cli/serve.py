@@ -8,6 +8,7 @@ from typing import Final
 import click
 
 from session_runtime.app.serve import serve
+from session_runtime.cli import exits
 from session_runtime.cli.options import Files, file_options
 from session_runtime.config.origin import EXPLICIT
 from session_runtime.errors import ConfigError, Problem
@@ -17,7 +18,7 @@ _OPTIONS: Final[Mapping[str, str]] = MappingProxyType(
 )
 
 
-@click.command(name="serve")
+@click.command(name="serve", epilog=exits.TABLE)
 @file_options
 @click.option("--host", metavar="ADDRESS", help="Address to listen on (http.host).")
 @click.option("--port", type=click.IntRange(0, 65_535), help="Port to listen on (http.port).")

@@ -2,23 +2,21 @@
 
 import time
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import click
 
 from session_runtime.cli import exits
 from session_runtime.cli.config_live import details_of, head_of
-from session_runtime.cli.daemon import daemon_of, state_dir_option
+from session_runtime.cli.daemon import daemon_of
 from session_runtime.cli.fleet import FleetOptions, show_fleet
-from session_runtime.cli.options import Files, file_options, json_option
+from session_runtime.cli.options import Files, daemon_file_options, json_option
 from session_runtime.cli.screen import print_json
 from session_runtime.wire import printable
 
 
 @click.command(name="status", epilog=exits.TABLE)
-@file_options
-@state_dir_option
+@daemon_file_options
 @click.option("--fleet", is_flag=True, help="Show all replicas instead, and how they differ.")
 @click.option(
     "--url",
@@ -35,9 +33,7 @@ from session_runtime.wire import printable
     help="Do not warn of replicas that were stopped, as a rollout leaves some.",
 )
 @json_option
-def command(
-    files: Files, state_dir: Path | None, fleet: bool, as_json: bool, **options: Any
-) -> int:
+def command(files: Files, fleet: bool, as_json: bool, **options: Any) -> int:
     """Show how the daemon is: what is in force, what runs, and what an operator should know.
 
     With --fleet: how all replicas are, as they tell the MQTT broker, or answer at addresses of their own.
@@ -45,8 +41,10 @@ def command(
     if fleet:
         return show_fleet(files, FleetOptions(**options), as_json=as_json)
     if any(options.values()):
-        raise click.UsageError("--url, --check and --stopped-ok are for --fleet.")
-    status = daemon_of(files, state_dir).request("GET", "/v1/status")
+        raise click.UsageError(
+            "--url, --check and --stopped-ok are for --fleet: say status --fleet --check."
+        )
+    status = daemon_of(files).request("GET", "/v1/status")
     if as_json:
         print_json(status)
         return exits.OK
@@ -56,7 +54,7 @@ def command(
 
 
 def _state(status: Mapping[str, Any]) -> Iterator[str]:
-    yield f"{status['name']} {status['version']}: {status['state']}, {status['asks']} asks run"
+    yield f"{status['name']} {status['version']}: {state_of(status)}, {status['asks']} asks run"
     yield f"tools: {status['tools']}"
     for each in status["servers"]:
         if "name" in each:
@@ -67,6 +65,14 @@ def _state(status: Mapping[str, Any]) -> Iterator[str]:
             f"generation {each['generation']}: {force}, {each['asks']} asks,"
             f" {each['age_s']:.0f} s old, digest {each['digest']}"
         )
+
+
+def state_of(status: Mapping[str, Any]) -> str:
+    """As ``/readyz`` says it: not ready before there was a connection to the broker of MQTT."""
+    mqtt = status["mqtt"]
+    if status["state"] == "ready" and mqtt is not None and not mqtt["connections"]:
+        return "not ready: there was no connection to the MQTT broker yet"
+    return str(status["state"])
 
 
 def server_line(server: Mapping[str, Any]) -> Iterator[str]:

@@ -9,7 +9,8 @@ from typing import Any, Final
 
 import click
 
-from session_runtime.cli import import_mcp, new_tool, servers, tools_diff
+from session_runtime.cli import exits, import_mcp, new_tool, servers, tools_diff
+from session_runtime.cli.groups import Group
 from session_runtime.cli.opening import opened
 from session_runtime.cli.options import (
     Files,
@@ -44,7 +45,7 @@ _PLACES: Final = {
 }
 
 
-@click.group(name="tools")
+@click.group(name="tools", cls=Group)
 def command() -> None:
     """List, show and search the tools; with an identity, those it may use. Write a new one."""
 
@@ -57,7 +58,7 @@ for _each in servers.COMMANDS:
 command.add_command(import_mcp.command)
 
 
-@command.command("list")
+@command.command("list", epilog=exits.TABLE)
 @file_options
 @json_option
 @identity_options
@@ -74,7 +75,7 @@ def list_tools(files: Files, as_json: bool, **identity: Any) -> None:
         )
 
 
-@command.command("show")
+@command.command("show", epilog=exits.TABLE)
 @click.argument("name")
 @file_options
 @json_option
@@ -100,7 +101,7 @@ def show_tool(name: str, files: Files, as_json: bool, **identity: Any) -> None:
         click.echo(printable(f"  {parameter}: {_kind(schema)}{needed}"))
 
 
-@command.command("search")
+@command.command("search", epilog=exits.TABLE)
 @click.argument("query")
 @click.option("--limit", type=click.IntRange(1), default=10, show_default=True)
 @click.option(

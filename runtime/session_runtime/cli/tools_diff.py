@@ -12,15 +12,16 @@ from typing import Final
 
 import click
 
+from session_runtime.cli import exits
 from session_runtime.cli.opening import opened
 from session_runtime.cli.options import Files, file_options, json_option
+from session_runtime.cli.reading import json_of
 from session_runtime.cli.screen import one_line, print_json, print_text
 from session_runtime.errors import RequestError, TransientError
 from session_runtime.generation import Generation
 from session_runtime.mcp.kept_lists import lists_to_json
 from session_runtime.registry.snapshot import ToolChange, compare, read_snapshot, snapshot
 from session_runtime.types import JsonObject
-from session_runtime.wire import strict_json
 
 SAME: Final = 0
 COMPATIBLE: Final = 1
@@ -36,7 +37,7 @@ Exit codes:
   78   the configuration is wrong"""
 
 
-@click.command("snapshot")
+@click.command("snapshot", epilog=exits.TABLE)
 @click.option(
     "--servers", is_flag=True, help="Write what each server lists instead, for replay --tools."
 )
@@ -82,10 +83,9 @@ def _code(changes: tuple[ToolChange, ...]) -> int:
 
 
 def _read(path: Path) -> JsonObject:
+    data = json_of(path, "tools snapshot writes one that tools diff can read")
     try:
-        return read_snapshot(strict_json(path.read_text("utf-8")))
-    except OSError as error:
-        raise RequestError(f"{path} cannot be read: {error.strerror}") from error
+        return read_snapshot(data)
     except ValueError as error:
         raise RequestError(f"{path}: {error}") from error
 

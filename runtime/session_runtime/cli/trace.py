@@ -13,10 +13,12 @@ import click
 
 from session_runtime.app.reader import ConfigReader
 from session_runtime.cli import exits
-from session_runtime.cli.options import Files, file_options, json_option
+from session_runtime.cli.groups import Group
+from session_runtime.cli.options import Files, daemon_file_options, json_option
 from session_runtime.cli.reading import Look, reader_of
 from session_runtime.cli.screen import one_line, print_json
 from session_runtime.cli.trace_story import story, summary
+from session_runtime.config.history import ELSEWHERE
 from session_runtime.config.runtime import TRACE_FILE
 from session_runtime.errors import ConfigError, Problem, RequestError
 from session_runtime.trace.reading import Damaged, Traced, Traces
@@ -32,7 +34,7 @@ trace_option = click.option(
 )
 
 
-@click.group(name="trace")
+@click.group(name="trace", cls=Group)
 def command() -> None:
     """Show what became of asks that ended."""
 
@@ -40,7 +42,7 @@ def command() -> None:
 @command.command("show", epilog=exits.TABLE)
 @click.argument("ask_id", metavar="ID")
 @trace_option
-@file_options
+@daemon_file_options
 @json_option
 def show_trace(ask_id: str, file: Path | None, files: Files, as_json: bool) -> int:
     """Tell the story of the ask ID: what was offered, searched, called, answered and spent."""
@@ -62,7 +64,7 @@ def show_trace(ask_id: str, file: Path | None, files: Files, as_json: bool) -> i
 @click.option("--lines", "-n", type=click.IntRange(0, 10_000), default=10, show_default=True)
 @click.option("--follow", "-f", is_flag=True, help="Go on with asks as they end, until Ctrl-C.")
 @trace_option
-@file_options
+@daemon_file_options
 @json_option
 def show_tail(lines: int, follow: bool, file: Path | None, files: Files, as_json: bool) -> int:
     """Show the last asks that ended, the oldest first."""
@@ -126,7 +128,8 @@ def _traces(file: Path | None, files: Files, *, wait: bool = False) -> Traces:
         return Traces(settings.path)
     return _there(
         Traces(settings.path),
-        f"no ask was recorded yet ({settings.path}); an ask is written there when it ends",
+        f"no ask was recorded yet ({settings.path}); an ask is written there when it ends; a daemon's"
+        f" trace may be elsewhere: {ELSEWHERE}",
     )
 
 

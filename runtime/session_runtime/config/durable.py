@@ -15,6 +15,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+from session_runtime.state_files import keep_owner, make_state_folder
+
 Step = Callable[[str], None]
 """Told of each step of a write before the next one; for tests that stop there."""
 
@@ -40,14 +42,15 @@ class UnconfirmedError(OSError):
     """The file was replaced, but not confirmed to be on the disk: a crash of the machine may undo it."""
 
 
-def make_folder(folder: Path) -> None:
+def make_folder(folder: Path, state_dir: Path | None = None) -> None:
     """Make a folder that only its owner may enter, with those above it, and see them on the disk.
 
-    One that is there stays as it is. In a folder that may not be read, or where folders cannot be
+    One that is there stays as it is; a new one inside of ``state_dir`` belongs to whom that belongs. In a
+    folder that may not be read, or where folders cannot be
     confirmed, it is made all the same. Raises OSError.
     """
     new = [each for each in (folder, *folder.parents) if not each.exists()]
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_state_folder(folder, state_dir or folder)
     for each in reversed(new):
         with suppress(PermissionError):
             _confirm_at(each.parent)
@@ -105,13 +108,20 @@ def _lock(folder: Path, handle: int, deadline: float) -> None:
 
 
 def replace_file(
-    folder: int, name: str, content: bytes, *, like: Path | None = None, step: Step = no_step
+    folder: int,
+    name: str,
+    content: bytes,
+    *,
+    like: Path | None = None,
+    of_state: bool = False,
+    step: Step = no_step,
 ) -> None:
     """Write ``content`` under a passing name and rename it to ``name`` once it is on the disk.
 
     The new file belongs to whom ``like`` belongs to, with the same rights; without one, nobody else
-    may read it. Raises OSError with nothing changed, PermissionError if the owner cannot be kept; but
-    UnconfirmedError once the new file is in its place.
+    may read it, and one ``of_state`` belongs to whom the folder belongs. Raises OSError with nothing
+    changed, PermissionError if the owner cannot be kept; but UnconfirmedError once the new file is in its
+    place.
     """
     passing = f".{name}.{secrets.token_hex(8)}.new"
     try:
@@ -120,6 +130,8 @@ def replace_file(
             if like is not None:
                 _take_after(file.fileno(), like)
                 step("given away")
+            elif of_state:
+                keep_owner(file.fileno(), folder)
             for start in range(0, len(content), _BLOCK_BYTES):
                 file.write(content[start : start + _BLOCK_BYTES])
                 file.flush()

@@ -21,6 +21,9 @@ from session_runtime.errors import ConfigError, Problem, RequestError
 FOLDER: Final = "history"
 """The name of the folder in ``runtime.state_dir``."""
 
+ELSEWHERE: Final = "if its runtime.state_dir is another, name that by --state-dir"
+"""What to do where nothing is found, as a daemon may have got its folder by its environment."""
+
 WAIT_S: Final = 60.0
 """Nobody waits for an entry, and one that is not written is not made up for: better late than never."""
 
@@ -68,14 +71,14 @@ class History:
         leaves the entries before readable. Raises OSError.
         """
         content = masked(data)
-        make_folder(self._folder)
+        make_folder(self._folder, self._folder.parent)
         with own_folder(self._folder, WAIT_S) as folder:
             numbers = self._numbers()
             newest = numbers[0] if numbers else 0
             if newest and self._equals(newest, content, digest):
                 return Kept(newest, numbers[-1])
             text = _head(newest + 1, digest, at) + tomli_w.dumps(content)
-            replace_file(folder, _name(newest + 1), text.encode("utf-8"), step=step)
+            replace_file(folder, _name(newest + 1), text.encode("utf-8"), of_state=True, step=step)
             numbers = [newest + 1, *numbers]
             for number in numbers[self._keep :]:
                 os.unlink(_name(number), dir_fd=folder)
@@ -146,10 +149,7 @@ class History:
 
     def _absent(self, number: int, numbers: list[int]) -> str:
         if not numbers:
-            return (
-                f"there is no history in {self._folder}: a running daemon keeps it there; if its"
-                " runtime.state_dir is another, set SESSION_RUNTIME__RUNTIME__STATE_DIR"
-            )
+            return f"there is no history in {self._folder}: a running daemon keeps it there; {ELSEWHERE}"
         return f"there is no entry {number} in {self._folder}; there is {', '.join(_runs(numbers))}"
 
 

@@ -35,6 +35,9 @@ _PATHS = ("/chat/completions", "/responses", "/messages")
 
 DEFAULT_WIRE: Wire = "chat"
 
+NEEDS_IT = "needs it"
+"""How a fault ends that tells of a key that another one cannot do without."""
+
 SHARED_KEYS: Mapping[str, str] = MappingProxyType(
     {
         "chat": "OPENAI_API_KEY",
@@ -230,5 +233,5 @@ class ModelProfile(Section):
 def _needed_by(value: _T | None, info: ValidationInfo, *wires: Wire) -> _T | None:
     wire = info.data.get("wire")
     if value is None and wire in wires:
-        raise ValueError(f'wire = "{wire}" needs it')
+        raise ValueError(f'wire = "{wire}" {NEEDS_IT}')
     return value

@@ -125,7 +125,10 @@ def _place_of(error: BaseException, code: Code) -> str:
         lines.append((Path(error.filename), error.lineno or 0))
     shown = [(_shown(path, code), line) for path, line in lines]
     own = [f"{file} line {line}: " for file, line in shown if file is not None]
-    return f"{own[-1] if own else ''}{type(error).__name__}: {error}"
+    told = (
+        error.msg if isinstance(error, SyntaxError) and own else error
+    )  # its text repeats the place
+    return f"{own[-1] if own else ''}{type(error).__name__}: {told}"
 
 
 def _shown(path: Path, code: Code) -> str | None:

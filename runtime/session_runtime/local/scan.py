@@ -18,7 +18,7 @@ from session_runtime.errors import ConfigError, PermanentError, Problem
 from session_runtime.local import agents, entries, folders, plugins
 from session_runtime.local.candidate import MANIFEST, Candidate, Listing, Touched
 from session_runtime.local.code import CODE
-from session_runtime.local.tool import LocalTool, make_tool
+from session_runtime.local.tool import LocalTool, make_tool, never_worked
 from session_runtime.registry.catalog import Quarantined
 from session_runtime.registry.patterns import Patterns
 from session_runtime.registry.schema import ArgumentCheck
@@ -233,8 +233,9 @@ def _read(candidate: Candidate, before: LocalTool | None) -> _Read:
         reason = str(error)
     except OSError as error:
         reason = f"cannot be read: {error.strerror}"
-    fault = Quarantined(candidate.name, candidate.place, reason, stale=before is not None)
-    return _Read(candidate, before, fault)
+    kept = None if before is None or never_worked(before) else before
+    fault = Quarantined(candidate.name, candidate.place, reason, stale=kept is not None)
+    return _Read(candidate, kept, fault)
 
 
 def _digest_of(tools: Iterable[LocalTool]) -> str:

@@ -5,7 +5,7 @@ Which candidates there are, and which of them count, is decided in ``scan``.
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
@@ -41,8 +41,9 @@ class LocalTool:
 def make_tool(candidate: Candidate, before: LocalTool | None) -> LocalTool:
     """Read a candidate; what was made of it ``before`` is given again if nothing changed.
 
-    Code that was edited has to be Python, so that a slip does not cost the form that worked; the start
-    leaves that to the first call (REG-2). Raises PermanentError, or OSError, if it cannot be used.
+    Code that was edited has to be Python, so that a slip does not cost the form that worked, if it ever
+    did; the start leaves that to the first call (REG-2). Raises PermanentError, or OSError, if it
+    cannot be used.
     """
     stamp = candidate.stamp()  # before the files are read: what is written meanwhile is noticed
     if before is not None and stamp is not None and before.stamp == stamp:
@@ -52,13 +53,32 @@ def make_tool(candidate: Candidate, before: LocalTool | None) -> LocalTool:
     if before is not None:
         if before.spec.digest == digest:
             return replace(before, stamp=stamp)
-        if before.code != material.code and not candidate.is_agent:
+        is_new = before.code != material.code and not candidate.is_agent
+        if is_new and not never_worked(before):
             _refuse_broken(material.code)
     return _tool(candidate, material, digest, stamp)
 
 
+def never_worked(tool: LocalTool) -> bool:
+    """Whether the code in the tool's folder is no Python, so that no call of it can have worked."""
+    return tool.form is None and _fault(tool.code) is not None
+
+
+def unimportable(tool: LocalTool) -> Iterator[str]:
+    """Tell why each call of a tool can only fail; as ``code_faults``, it takes as long as compiling."""
+    if tool.form is not None:
+        return  # a sub-agent is text
+    for fault in code_faults(tool.code):
+        place = tool.spec.place
+        yield f"tool {tool.spec.name!r}: its code in {place} cannot be imported: {fault}"
+
+
+def _fault(code: Code) -> str | None:
+    return next(code_faults(code), None) if isinstance(code, StoredCode) else None
+
+
 def _refuse_broken(code: Code) -> None:
-    fault = next(code_faults(code), None) if isinstance(code, StoredCode) else None
+    fault = _fault(code)
     if fault is not None:
         raise unusable(f"its code cannot be imported: {fault}")
 

@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from session_runtime.state_files import make_state_folder, open_state_file, way_out
 from session_runtime.threads import in_thread
 from session_runtime.trace.redact import MASK, redact_text
 from session_runtime.wire import printable
@@ -161,15 +162,15 @@ class _Writer:
         return [line[:_MAX_LINE_BYTES] for line in lines]
 
     def _append(self, text: bytes) -> None:
-        text = text[-self._max_bytes :]
-        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-        file = os.open(self._path, flags, 0o600)
+        text, state_dir = text[-self._max_bytes :], self._path.parent.parent
+        make_state_folder(self._path.parent, state_dir)
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+        file = open_state_file(self._path, flags, state_dir)
         try:
             if os.fstat(file).st_size + len(text) > self._max_bytes:
                 self._path.replace(self._path.with_name(f"{self._path.name}.1"))
                 os.close(file)
-                file = os.open(self._path, flags, 0o600)
+                file = open_state_file(self._path, flags, state_dir)
             while text:
                 text = text[os.write(file, text) :]
         finally:
@@ -178,9 +179,9 @@ class _Writer:
     def _tell(self, error: OSError) -> None:
         if not self._troubled:
             _log.warning(
-                "what a server says on its standard error cannot be written to %s (%s): it is lost;"
-                " free space or set another runtime.state_dir",
+                "what a server says on its standard error cannot be written to %s (%s): it is lost; %s",
                 self._path,
                 error,
+                way_out(error, self._path, "free space or set another runtime.state_dir"),
             )
         self._troubled = True

@@ -12,6 +12,7 @@ from typing import Final
 
 from session_runtime.config.durable import own_folder, replace_file
 from session_runtime.registry.shared_file import Stamp, stamp_of
+from session_runtime.state_files import make_state_folder
 from session_runtime.types import JsonObject
 from session_runtime.wire import strict_json, to_bytes
 
@@ -149,7 +150,7 @@ class ApprovalFile:
 
         Raises OSError with nothing changed; but UnconfirmedError if a crash of the machine may undo it.
         """
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_state_folder(self._path.parent, self._path.parent)
         with own_folder(self._path.parent) as folder:
             try:
                 known = self._content()
@@ -159,7 +160,7 @@ class ApprovalFile:
                 entry = change.on(known.pop(key, None))
                 if entry is not None:
                     known[key] = entry
-            replace_file(folder, FILE, to_bytes(_to_json(known)) + b"\n")
+            replace_file(folder, FILE, to_bytes(_to_json(known)) + b"\n", of_state=True)
             self._stamp = stamp_of(self._path)
         return known
 

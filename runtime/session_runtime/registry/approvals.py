@@ -31,6 +31,7 @@ from session_runtime.registry.approval_file import (
     observed,
     without_needless_form,
 )
+from session_runtime.state_files import fault_of
 from session_runtime.threads import Worker
 
 MOST_OF_A_SERVER: Final = 20_000
@@ -386,14 +387,13 @@ def open_approvals(state_dir: Path) -> Approvals:
     Raises StartError (``start.approvals``) if that cannot be known: a tool that changed would be trusted.
     """
     file = ApprovalFile(state_dir)
+    mend = "mend the file, or delete it to trust what the servers list now"
     try:
         return Approvals(file, file.read())
     except (OSError, ValueError) as error:
-        raise StartError(
-            f"it cannot be known which tools of servers were approved: {state_dir / FILE}: {error}; mend"
-            " the file, or delete it to trust what the servers list now",
-            code="start.approvals",
-        ) from error
+        told = fault_of(error, state_dir / FILE, mend)
+        why = f"it cannot be known which tools of servers were approved: {told}"
+        raise StartError(why, code="start.approvals") from error
 
 
 def _harmless(seen: Seen) -> bool:

@@ -17,6 +17,7 @@ from session_runtime.config.durable import (
 )
 from session_runtime.errors import StartError
 from session_runtime.registry.shared_file import Stamp, stamp_of
+from session_runtime.state_files import way_out
 from session_runtime.types import JsonObject
 from session_runtime.wire import strict_json, to_bytes
 
@@ -76,9 +77,11 @@ class RevocationFile:
             content = self._content()
             revoked = NOTHING_REVOKED if content is None else _read(strict_json(content.decode()))
         except (OSError, ValueError) as error:
+            mend = way_out(
+                error, self._path, "mend the file, or delete it to lift every revocation"
+            )
             raise StartError(
-                f"it cannot be known which tools are revoked: {self._path}: {_reason(error)}; mend the "
-                "file, or delete it to lift every revocation",
+                f"it cannot be known which tools are revoked: {self._path}: {_reason(error)}; {mend}",
                 code="start.revocations",
             ) from error
         self._known = content
@@ -122,7 +125,7 @@ class RevocationFile:
                         f"{self._path} was changed by somebody else: do it again, or mend the file if that"
                         " does not help"
                     )
-                replace_file(folder, FILE, content)
+                replace_file(folder, FILE, content, of_state=True)
         except UnconfirmedError:
             self._known = content
             raise

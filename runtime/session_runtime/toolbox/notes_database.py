@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from session_runtime.errors import ToolError
+from session_runtime.state_files import keep_owner, make_state_folder, told_of
 
 Begin = Literal["BEGIN", "BEGIN IMMEDIATE"]
 Migration = Sequence[str]
@@ -86,15 +87,22 @@ def _make(path: Path) -> None:
     """
     if path.exists():
         return
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_state_folder(path.parent, path.parent)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-    os.close(handle)
     try:
+        try:
+            keep_owner(handle, path.parent)
+        finally:
+            os.close(handle)
         path.hardlink_to(name)
     except FileExistsError:
         pass  # another thread or process was faster
     finally:
         Path(name).unlink()
+
+
+def _reason(error: Exception) -> str:
+    return told_of(error) if isinstance(error, OSError) else str(error)
 
 
 def _in_words(error: sqlite3.DatabaseError | OSError, path: Path) -> ToolError:
@@ -105,7 +113,7 @@ def _in_words(error: sqlite3.DatabaseError | OSError, path: Path) -> ToolError:
                 "Another program holds the notes just now. Trying again in a few seconds may help.",
                 code="notes.locked",
             )
-    _log.error("notes in %s cannot be used: %s", path, error)
+    _log.error("notes in %s cannot be used: %s", path, _reason(error))
     return ToolError(
         "The notes cannot be used: what holds them is damaged or cannot be read or written. Trying"
         " again will not help until the operator has repaired it; go on without notes.",

@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from session_runtime.state_files import make_state_folder, open_state_file, way_out
 from session_runtime.trace.record import AskRecord, record_to_json
 from session_runtime.wire import to_bytes
 
@@ -25,13 +26,20 @@ class TraceSink:
 
     A file that would grow beyond ``max_bytes`` becomes ``path.1``, that one ``path.2``, and so on;
     ``keep`` of them are kept. Several processes may write to one path. A full disk or an unwritable path
-    is logged once, until it works again, and costs records, never an ask.
+    is logged once, until it works again, and costs records, never an ask. Files belong to whom
+    ``state_dir`` belongs, which is the folder of ``path`` if it is not given.
     """
 
     def __init__(
-        self, path: Path, max_bytes: int, keep: int, *, max_queued: int = MAX_QUEUED
+        self,
+        path: Path,
+        max_bytes: int,
+        keep: int,
+        *,
+        max_queued: int = MAX_QUEUED,
+        state_dir: Path | None = None,
     ) -> None:
-        self._file = _TraceFile(path, max_bytes, keep)
+        self._file = _TraceFile(path, max_bytes, keep, state_dir)
         self._max_queued = max_queued
         self._queue: queue.SimpleQueue[AskRecord | None] = queue.SimpleQueue()
         self._overflowed = 0
@@ -97,8 +105,11 @@ class TraceSink:
 class _TraceFile:
     """The file itself; used by one thread. ``failed`` counts lines that could not be written."""
 
-    def __init__(self, path: Path, max_bytes: int, keep: int) -> None:
+    def __init__(
+        self, path: Path, max_bytes: int, keep: int, state_dir: Path | None = None
+    ) -> None:
         self.failed = 0
+        self._state_dir = state_dir or path.parent
         self._path = path
         self._max_bytes = max_bytes
         self._keep = keep
@@ -139,8 +150,9 @@ class _TraceFile:
             return False
 
     def _open(self) -> int:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        fd = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        make_state_folder(self._path.parent, self._state_dir)
+        flags = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC
+        fd = open_state_file(self._path, flags, self._state_dir)
         size = os.fstat(fd).st_size
         if stat.S_ISREG(os.fstat(fd).st_mode):
             os.fchmod(fd, 0o600)
@@ -170,10 +182,10 @@ class _TraceFile:
     def _tell_trouble(self, error: OSError) -> None:
         if not self._troubled:
             _log.error(
-                "traces cannot be written to %s (%s): asks go on without; free space or set another"
-                " trace.path",
+                "traces cannot be written to %s (%s): asks go on without; %s",
                 self._path,
-                error,
+                error.strerror or error,
+                way_out(error, self._path, "free space or set another trace.path"),
             )
         self._troubled = True
 

@@ -54,7 +54,10 @@ async def _of_settings(
             yield finding
     except OSError as error:
         yield Finding("machine", "fail", f"it cannot be looked at: {error}", "see the message")
+    unreached = set()
     async for finding in reachable(settings):
+        if finding.verdict == "fail":
+            unreached.add(finding.check)
         yield finding
     if not connect:
         if settings.mcp.servers:
@@ -63,7 +66,7 @@ async def _of_settings(
         return
     try:
         async with open_runtime(reader, snapshot, watch=False) as runtime:
-            async for finding in connected(runtime):
+            async for finding in connected(runtime, unreached):
                 yield finding
     except (SessionRuntimeError, OSError) as error:
         yield Finding("start", "fail", f"it cannot start: {error}", "mend it as it says")

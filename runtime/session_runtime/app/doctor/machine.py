@@ -147,7 +147,11 @@ def port(settings: Settings, *, running: bool) -> Finding:
         if running:
             return Finding("port", "ok", f"{host}:{number} is taken, as a daemon runs")
         found, _, way_out = str(error).partition("; ")
-        return Finding("port", "fail", found, way_out)
+        perhaps = (
+            "perhaps the daemon of this file has it, with another state folder: name that by --state-dir;"
+            f" else {way_out}"
+        )
+        return Finding("port", "fail", found, perhaps)
     if running and number:
         return Finding(
             "port",
