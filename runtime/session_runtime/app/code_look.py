@@ -12,7 +12,7 @@ from session_runtime.local.tool import LocalTool, unimportable
 from session_runtime.threads import in_thread
 
 FIRST_S: Final = 5.0
-PACE_S: Final = 0.02
+PACE_S: Final = 0.05
 AGAIN_S: Final = 2.0
 """So long after the start it begins, rests after each tool, and until it looks for new ones."""
 
