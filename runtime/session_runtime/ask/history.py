@@ -60,8 +60,10 @@ def _repaired(message: Message, results: dict[str, Message], ids: "_FreshIds") -
             return ()
         case "assistant" if message.tool_calls:
             return _paired(message, results, ids)
+        case _ if not _says_something(message):
+            return ()
         case _:
-            return (replace(message, tool_calls=()),) if _says_something(message) else ()
+            return (replace(message, tool_calls=()) if message.tool_calls else message,)
 
 
 def _paired(message: Message, results: dict[str, Message], ids: "_FreshIds") -> Sequence[Message]:
