@@ -312,6 +312,13 @@ async def test_tools_of_the_last_turns_are_loaded_again_if_they_are_permitted(
 
 
 @pytest.mark.requirement("ASK-2")
+def test_many_thousands_of_turns_are_left_out_in_linear_time() -> None:
+    history = [Message("user", "hi")] * 200_000
+    shorter = asyncio.run(within(history, 60, KeptResults(), readable=True))
+    assert len(shorter) == 31
+
+
+@pytest.mark.requirement("ASK-2")
 def test_a_long_history_is_gone_through_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     names: set[str] = set()
     monkeypatch.setattr(

@@ -80,7 +80,7 @@ def _paired(message: Message, results: dict[str, Message], ids: "_FreshIds") -> 
 def _answer(result: Message | None, call_id: str) -> Message:
     if result is None:
         return Message("tool", LOST_RESULT, tool_call_id=call_id)
-    content = result.content or LOST_RESULT
+    content = LOST_RESULT if result.content is None else result.content or ""
     return Message("tool", content, tool_call_id=call_id, is_error=result.is_error)
 
 
