@@ -48,9 +48,12 @@ async def _asked(folder: Path, text: str, *revoked: str) -> Generation:
         return runtime.generation
 
 
-def asked(folder: Path, text: str, replies: Sequence[Any], *revoked: str) -> list[Replayed]:
+def asked(
+    folder: Path, text: str, replies: Sequence[Any], *revoked: str, profile: str = ""
+) -> list[Replayed]:
     build(folder)
-    generation = asyncio.run(_asked(folder, text + scripted(folder, *replies), *revoked))
+    text += scripted(folder, *replies) + profile
+    generation = asyncio.run(_asked(folder, text, *revoked))
     return replay_all(generation, folder / "trace.jsonl")
 
 
@@ -88,9 +91,9 @@ def test_results_that_a_short_conversation_has_no_room_for_can_be_read_as_they_c
         calls(("brake.pull", {"names": "weather.*"})),
         says("done"),
     ]
-    text = f"[ask]\nhistory_tokens = 700\n{SEARCH}"
     why = "how long a conversation may be: results.read is loaded as it was"
-    assert asked(tmp_path, text, replies) == [_same(tmp_path, why)]
+    replayed = asked(tmp_path, SEARCH, replies, profile="context_window = 950\n")
+    assert replayed == [_same(tmp_path, why)]
     [line] = map(json.loads, (tmp_path / "trace.jsonl").read_text().splitlines())
     assert "results.read" in line["turns"][-1]["exposed"]
 
