@@ -56,5 +56,8 @@ async def test_no_tool_is_loaded_beyond_what_the_profile_takes(tmp_path: Path) -
     early = calls(("deep.probe", {}))
     asked = await played(tmp_path, early, says("Done."), profile="max_tools = 3\n")
     (told,) = [str(m.content) for m in asked.result.new_messages if m.role == "tool"]
-    assert told.startswith("deep.probe is not loaded in this turn.")
+    assert told == (
+        "deep.probe is not loaded and cannot be loaded any more. You can have 3 tools at most, and that many "
+        "are loaded. Go on with the tools you have now, or say what you cannot do without it."
+    )
     assert asked.of(ToolsLoaded) == []

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from session_runtime import AskRequest
+from session_runtime.ask import compaction
 from session_runtime.ask.compaction import SHORT_CHARS, characters, compacted, within
 from session_runtime.ask.history import repair_history
 from session_runtime.ask.kept import KeptResults
@@ -307,3 +309,30 @@ async def test_tools_of_the_last_turns_are_loaded_again_if_they_are_permitted(
     assert sent == ["tool_search", "a"]
     assert [each.names for each in asked.of(ToolsLoaded)] == [("a",)]
     assert asked.result.loaded_tools == ("a",)
+
+
+@pytest.mark.requirement("ASK-2")
+def test_many_thousands_of_turns_are_left_out_in_linear_time() -> None:
+    history = [Message("user", "hi")] * 200_000
+    shorter = asyncio.run(within(history, 60, KeptResults(), readable=True))
+    assert len(shorter) == 31
+
+
+@pytest.mark.requirement("ASK-2")
+def test_a_long_history_is_gone_through_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    names: set[str] = set()
+    monkeypatch.setattr(
+        compaction, "characters", lambda _: names.add(threading.current_thread().name) or 1
+    )
+    fit([Message("user", "hi")] * 1_001, 1_000, 60)
+    assert names == {"planning what to leave out"}
+
+
+@pytest.mark.requirement("ASK-8b")
+@pytest.mark.parametrize(("most", "kept"), [(1, False), (1_000, True)])
+def test_of_results_whose_turns_are_left_out_nothing_is_kept(most: int, kept: bool) -> None:
+    results = KeptResults()
+    asyncio.run(within([*turn(1), *turn(2)], most, results, readable=True))
+    assert results.used is kept
+    references = [results.tool_of(f"result_{number}") for number in (1, 2)]
+    assert references == (["look", None] if kept else [None, None])

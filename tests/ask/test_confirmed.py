@@ -15,9 +15,25 @@ from session_runtime import AskRequest, Runtime
 from session_runtime.ask.service import AskService
 from session_runtime.registry.confirmations import Confirmations
 from session_runtime.trace.record import AskRecord
-from session_runtime.types import Message, Principal, ToolFinished, ToolStarted, TurnStarted
+from session_runtime.types import (
+    AskEvent,
+    Message,
+    Principal,
+    ToolFinished,
+    ToolProgress,
+    ToolStarted,
+    TurnStarted,
+)
 from tests.ask.confirming import ANN, RECORDS, Home, codes, following, texts
 from tests.support import ask, calls, opened, says, write_config
+
+SLOW = """
+import asyncio
+
+async def execute(args, context):
+    context.progress(1, 2, "half")
+    await asyncio.Event().wait()
+"""
 
 
 @pytest.fixture
@@ -285,3 +301,30 @@ async def test_the_trace_tells_what_was_confirmed(home: Home) -> None:
     assert [record.outcome for record in records] == ["needs_confirmation", "answered"]
     assert [(call.name, call.status) for call in records[1].confirmed] == [("wipe", "ok")]
     assert records[0].confirmed == ()
+
+
+@pytest.mark.requirement("RTE-9b")
+async def test_what_a_confirmed_call_did_is_in_the_messages_of_an_ask_that_was_cancelled(
+    home: Home,
+) -> None:
+    home.write("slow", code=SLOW, parameters={"type": "object"})
+    both = calls(("wipe", {"n": 1}), ("slow", {}))
+    async with home.open(both, says("done")) as runtime:
+        first = await ask(runtime, "wipe it")
+        runs = asyncio.Event()
+        seen: list[AskEvent] = []
+
+        def emit(event: AskEvent) -> None:
+            seen.append(event)
+            if sum(isinstance(each, ToolFinished | ToolProgress) for each in seen) == 2:
+                runs.set()
+
+        asking = asyncio.create_task(runtime.ask(following(first.result), emit))
+        await runs.wait()
+        runtime.running.cancel(seen[0].ask_id, "enough")
+        result = await asking
+    assert result.outcome == "cancelled"
+    [_, made, wiped, slow] = result.new_messages
+    assert [call.name for call in made.tool_calls] == ["wipe", "slow"]
+    assert wiped == Message("tool", '{"gone":{"n":1}}', tool_call_id=made.tool_calls[0].id)
+    assert (slow.tool_call_id, slow.is_error) == (made.tool_calls[1].id, True)

@@ -201,12 +201,16 @@ async def try_everything(runtime: Runtime, mask: int | None, queries: Sequence[s
     turn = exposure.next_turn()
     ran: list[str] = []
     made = [ToolCall(name, name, "{}") for name in (*NAMES, "made.up")]
-    run = await run_calls(scope_of(runtime, ran), exposure, turn, made, [])
+    results: list[ToolResult] = []
+    await run_calls(
+        *(scope_of(runtime, ran), exposure, turn, made, []),
+        lambda _, answered: results.extend(answered),
+    )
     return Seen(
         tuple(turn.by_name),
         exposure.session.directory if exposure.session is not None else "",
         tuple(answers),
-        tuple(replace(result, latency_s=0.0) for result in run.results),
+        tuple(replace(result, latency_s=0.0) for result in results),
         tuple(sorted(ran)),
     )
 

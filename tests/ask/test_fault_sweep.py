@@ -15,7 +15,7 @@ from session_runtime import AskEvent, AskRequest, AskResult, Runtime
 from session_runtime.testing.conversation import Request, question_of
 from session_runtime.testing.replies import Reply, reply_calls, reply_text
 from session_runtime.testing.upstream import Upstream
-from session_runtime.types import AskFinished, Message
+from session_runtime.types import AskFinished, Message, ToolStarted
 from tests.ask.sweeping import (
     Fault,
     JumpingLoop,
@@ -86,6 +86,7 @@ def check(events: list[AskEvent], ended: AskResult | BaseException) -> AskResult
     else:
         assert isinstance(ended, asyncio.CancelledError), ended
     check_pairs(finished[0].new_messages)
+    check_answered(events, finished[0].new_messages)
     assert (finished[0].error is None) == (finished[0].outcome in ("answered", "ended"))
     return finished[0]
 
@@ -99,6 +100,17 @@ def check_pairs(messages: tuple[Message, ...]) -> None:
             assert waiting == []
             waiting = [call.id for call in message.tool_calls]
     assert waiting == []
+
+
+def check_answered(events: list[AskEvent], messages: tuple[Message, ...]) -> None:
+    """Whatever ran for the model is in the transcript, which those keep who ask on (ASK-4)."""
+    begun = [
+        event.call_id
+        for event in events
+        if isinstance(event, ToolStarted) and event.agent is None and event.name != "deep.now"
+    ]
+    answers = Counter(message.tool_call_id for message in messages if message.role == "tool")
+    assert [answers[call_id] for call_id in begun] == [1] * len(begun)
 
 
 async def check_nothing_left(runtime: Runtime, steps: Steps) -> None:

@@ -50,7 +50,7 @@ HISTORIES: Mapping[str, tuple[Sequence[Message], Sequence[str]]] = {
     ),
     "behind the next question": ((ASKED, called("a"), ASKED, result("a")), ["found"]),
     "null result": ((ASKED, called("a"), result("a", None)), ["lost"]),
-    "empty result": ((ASKED, called("a"), result("a", "")), ["lost"]),
+    "empty result": ((ASKED, called("a"), result("a", "")), [""]),
     "a tool that is gone": ((ASKED, called("a", name="old.tool, sir"), result("a")), ["found"]),
     "the same id twice in a message": ((ASKED, called("a", "a"), result("a")), ["found"]),
     "the same id in two messages": (

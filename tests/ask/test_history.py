@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from session_runtime.ask import history
 from session_runtime.ask.history import LOST_RESULT
-from session_runtime.types import Message, ToolCall
+from session_runtime.types import Content, Message, ToolCall
 
 
 def repair_history(messages: Sequence[Message]) -> tuple[Message, ...]:
@@ -46,6 +46,18 @@ def test_a_call_without_a_result_gets_one_that_says_it_is_lost() -> None:
         result("2"),
         Message("user", "?"),
     )
+
+
+@pytest.mark.requirement("ASK-2")
+@pytest.mark.parametrize("empty", ["", ()])
+def test_an_empty_result_stays_empty_and_only_none_is_said_to_be_lost(empty: Content) -> None:
+    turn = (Message("assistant", None, (call("1"), call("2"))),)
+    given = (
+        *turn,
+        Message("tool", empty, tool_call_id="1"),
+        Message("tool", None, tool_call_id="2"),
+    )
+    assert repair_history(given) == (*turn, result("1", ""), result("2", LOST_RESULT))
 
 
 @pytest.mark.requirement("ASK-2")

@@ -97,6 +97,24 @@ DEFENCES: Mapping[str, Defence] = {
         "Call tool_search with the query 'select:poll', then call poll in the next turn",
         settings=SEARCH,
     ),
+    "the same call of a tool that is not loaded for the fourth time": Defence(
+        [POLL] * 4 + [DONE],
+        "tool.repeated",
+        "'poll' was called 4 times, and it is not loaded: first call tool_search with",
+        settings=SEARCH,
+    ),
+    "a call of a tool that no search can load any more": Defence(
+        [*searches("qqxz", "zzqq", "xxqz"), POLL, DONE],
+        "tool.not_loaded",
+        "poll is not loaded and cannot be loaded any more. The last 3 searches found nothing. Go on",
+        settings=SEARCH,
+    ),
+    "the fourth call of a tool that no search can load any more": Defence(
+        [*searches("qqxz", "zzqq", "xxqz"), *[POLL] * 4, DONE],
+        "tool.repeated",
+        "'poll' was called 4 times, and it cannot be loaded any more: call another one, or answer",
+        settings=SEARCH,
+    ),
     "a call of no tool": Defence(
         [calls(("pole", {})), DONE],
         "tool.unknown",

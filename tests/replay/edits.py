@@ -85,8 +85,8 @@ EDITS = {
             "a search does not load weather.forecast any more": 8,
             "call of weather.forecast: tool.not_loaded -> ran": 5,
             f"call of notes.add: ran -> tool.not_loaded {HELD}": 2,
-            f"call of notes.add: limit.calls -> tool.not_loaded {HELD}": 1,
-            f"call of notes.add: tool.repeated -> tool.not_loaded {HELD}": 1,
+            "call of notes.add: limit.calls -> tool.repeated": 1,
+            "call of notes.add: ran -> tool.repeated": 1,
         },
     ),
     "a prefetch less": Edit(
@@ -144,14 +144,15 @@ EDITS = {
     "a profile takes fewer tools": Edit(
         edited("[models.other]", "max_tools = 5\n[models.other]"),
         {
-            TOKENS: 15,
+            TOKENS: 16,
             "a search does not load weather.past any more": 8,
             f"results.read no longer exposed {HELD}": 5,
             "call of tool_search: searched -> tool_search.full": 1,
             "call of tool_search: tool_search.exhausted -> tool_search.full": 1,
             f"call of weather.past: tool.invalid_arguments -> tool.not_loaded {HELD}": 1,
+            f"call of weather.past: ran -> tool.not_loaded {HELD}": 1,
             "sub-agent clerk cannot begin: model.too_many_tools": 1,
-            f"weather.past no longer exposed {HELD}": 1,
+            f"weather.past no longer exposed {HELD}": 2,
             "a search does not load results.read any more": 1,
         },
     ),

@@ -52,8 +52,8 @@ def asked(
     folder: Path, text: str, replies: Sequence[Any], *revoked: str, profile: str = ""
 ) -> list[Replayed]:
     build(folder)
-    config = text + scripted(folder, *replies) + profile
-    generation = asyncio.run(_asked(folder, config, *revoked))
+    text += scripted(folder, *replies) + profile
+    generation = asyncio.run(_asked(folder, text, *revoked))
     return replay_all(generation, folder / "trace.jsonl")
 
 
@@ -92,8 +92,8 @@ def test_results_that_a_short_conversation_has_no_room_for_can_be_read_as_they_c
         says("done"),
     ]
     why = "how long a conversation may be: results.read is loaded as it was"
-    told = asked(tmp_path, SEARCH, replies, profile="context_window = 900\n")
-    assert told == [_same(tmp_path, why)]
+    replayed = asked(tmp_path, SEARCH, replies, profile="context_window = 950\n")
+    assert replayed == [_same(tmp_path, why)]
     [line] = map(json.loads, (tmp_path / "trace.jsonl").read_text().splitlines())
     assert "results.read" in line["turns"][-1]["exposed"]
 

@@ -4,8 +4,8 @@ System messages, the question and the newest turn stay as they are, and no call 
 """
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -24,6 +24,9 @@ WORTH_CHARS: Final = 1_200
 """A shorter result is left alone."""
 
 AT_ONCE_CHARS: Final = 16_384
+AT_ONCE_MESSAGES: Final = 1_000
+"""More of them are gone through in a thread."""
+
 _TARGET: Final = 0.6
 """How much of the room is used afterwards: a provider that remembers the beginning must read it anew."""
 
@@ -60,13 +63,8 @@ async def within(
 
     For the start of an ask; ``results`` and ``readable`` as for ``compacted``.
     """
-    if sum(map(characters, history)) <= most_chars:
-        return tuple(history)
-    before = len(history)
-    shortened = await _with_short_results(history, before, most_chars, results, readable=readable)
-    if sum(map(characters, shortened)) <= most_chars:
-        return tuple(shortened)
-    return tuple(_without_oldest(shortened, len(shortened), most_chars))
+    plan = partial(_plan_within, history, most_chars)
+    return await _carried_out(history, len(history), plan, results, readable=readable)
 
 
 async def compacted(
@@ -82,54 +80,113 @@ async def compacted(
     Before ``question_at`` stands what the caller gave as history. Whole results are kept in ``results``;
     ``readable`` says whether the model could read them there.
     """
+    plan = partial(_plan_compacted, messages, question_at, most_chars)
+    return await _carried_out(messages, question_at, plan, results, readable=readable)
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """Which results become short, by their places, each with its text and its tool; which places go."""
+
+    texts: Mapping[int, tuple[str, str]]
+    gone: frozenset[int]
+
+
+def _plan_within(history: Sequence[Message], most_chars: int) -> _Plan:
+    return _plan(history, len(history), len(history), most_chars, most_chars)
+
+
+def _plan_compacted(messages: Sequence[Message], question_at: int, most_chars: int) -> _Plan:
     target = int(most_chars * _TARGET)
-    before = _newest_turn(messages)
-    shortened = await _with_short_results(messages, before, target, results, readable=readable)
-    if sum(map(characters, shortened)) <= most_chars:
-        return tuple(shortened)
-    return tuple(_without_oldest(shortened, question_at, target))
+    return _plan(messages, _newest_turn(messages), question_at, most_chars, target)
 
 
-async def _with_short_results(
-    messages: Sequence[Message], before: int, target: int, results: KeptResults, *, readable: bool
-) -> list[Message]:
-    """The same with results ``before`` a place short, as many as it takes to come down to ``target``."""
-    texts = _to_shorten(messages, before, target, results, readable=readable)
-    work = partial(_shortened, messages, texts)
-    large = sum(len(text) for text, _ in texts.values()) > AT_ONCE_CHARS
-    return await aside("shortening results", work) if large else work()
+def _plan(
+    messages: Sequence[Message], before: int, question_at: int, most: int, target: int
+) -> _Plan:
+    """Shorten what stands ``before`` a place down to ``target``; drop turns if it is still above ``most``."""
+    sizes = list(map(characters, messages))
+    if sum(sizes) <= most:
+        return _Plan({}, frozenset())
+    texts = _to_shorten(messages, sizes, before, target)
+    for at, (text, _) in texts.items():
+        sizes[at] = _length_of_short(text)
+    if sum(sizes) <= most:
+        return _Plan(texts, frozenset())
+    gone = _oldest(messages[:question_at], sizes, sum(sizes) - target)
+    return _Plan({at: each for at, each in texts.items() if at not in gone}, gone)
 
 
 def _to_shorten(
-    messages: Sequence[Message], before: int, target: int, results: KeptResults, *, readable: bool
-) -> dict[int, tuple[str, str | None]]:
-    """Which results become short, by their places, each with its text and its reference, if it has one.
+    messages: Sequence[Message], sizes: Sequence[int], before: int, target: int
+) -> dict[int, tuple[str, str]]:
+    """The results that become short, from the oldest on, until there is room.
 
-    From the oldest on, until there is room. Of a result of several parts, notes stand for the images.
+    Of a result of several parts, notes stand for the images.
     """
-    chosen: dict[int, tuple[str, str | None]] = {}
-    total = sum(map(characters, messages))
+    chosen: dict[int, tuple[str, str]] = {}
+    total = sum(sizes)
     tools = {call.id: call.name for message in messages for call in message.tool_calls}
     for at in range(before):
         if total <= target:
             break
-        message, takes = messages[at], characters(messages[at])
-        if message.role != "tool" or takes <= WORTH_CHARS:
+        message = messages[at]
+        if message.role != "tool" or sizes[at] <= WORTH_CHARS:
             continue
-        text, tool = plain_text(message.content), tools.get(message.tool_call_id or "", "")
-        is_kept = readable and len(text) > WORTH_CHARS
-        chosen[at] = text, _kept(text, tool, results) if is_kept else None
-        total -= takes - min(len(text), SHORT_CHARS)
+        text = plain_text(message.content)
+        chosen[at] = text, tools.get(message.tool_call_id or "", "")
+        total -= sizes[at] - _length_of_short(text)
     return chosen
 
 
-def _shortened(
-    messages: Sequence[Message], texts: Mapping[int, tuple[str, str | None]]
-) -> list[Message]:
+def _oldest(before: Sequence[Message], sizes: Sequence[int], too_many: int) -> frozenset[int]:
+    """The places of the oldest turns, each from a user to the next one, that hold ``too_many`` characters."""
+    history = [at for at, message in enumerate(before) if message.role != "system"]
+    for count, at in enumerate(history):
+        if too_many <= 0 and before[at].role == "user":
+            return frozenset(history[:count])
+        too_many -= sizes[at]
+    return frozenset(history)
+
+
+async def _carried_out(
+    messages: Sequence[Message],
+    question_at: int,
+    work: Callable[[], _Plan],
+    results: KeptResults,
+    *,
+    readable: bool,
+) -> tuple[Message, ...]:
+    """Plan and shorten, aside where that takes long; what is kept is kept in the event loop."""
+    many = len(messages) > AT_ONCE_MESSAGES
+    plan = await aside("planning what to leave out", work) if many else work()
+    if not plan.texts and not plan.gone:
+        return tuple(messages)
+    references = {
+        at: _kept(text, tool, results)
+        for at, (text, tool) in plan.texts.items()
+        if readable and len(text) > WORTH_CHARS
+    }
+    large = many or sum(len(text) for text, _ in plan.texts.values()) > AT_ONCE_CHARS
+    shorten = partial(_carry_out, messages, question_at, plan, references)
+    return await aside("shortening a conversation", shorten) if large else shorten()
+
+
+def _carry_out(
+    messages: Sequence[Message],
+    question_at: int,
+    plan: _Plan,
+    references: Mapping[int, str | None],
+) -> tuple[Message, ...]:
     shorter = list(messages)
-    for at, (text, reference) in texts.items():
-        shorter[at] = replace(shorter[at], content=_short(text, reference))
-    return shorter
+    for at, (text, _) in plan.texts.items():
+        shorter[at] = replace(shorter[at], content=_short(text, references.get(at)))
+    if not plan.gone:
+        return tuple(shorter)
+    before = [each for at, each in enumerate(shorter[:question_at]) if at not in plan.gone]
+    head = [each for each in before if each.role == "system" and each != _NOTE]
+    history = [each for each in before if each.role != "system"]
+    return (*head, _NOTE, *history, *shorter[question_at:])
 
 
 def _newest_turn(messages: Sequence[Message]) -> int:
@@ -143,6 +200,11 @@ def _kept(text: str, tool: str, results: KeptResults) -> str | None:
         return reference
     place = results.place(readable=True, tool=tool)
     return place.reference if place is not None and place.keep(text) else None
+
+
+def _length_of_short(text: str) -> int:
+    """The most characters that are left of a result."""
+    return SHORT_CHARS if len(text) > WORTH_CHARS else len(text)
 
 
 def _short(text: str, reference: str | None) -> str:
@@ -159,24 +221,3 @@ def _value(text: str) -> object:
         return json.loads(text)
     except (ValueError, RecursionError):
         return text
-
-
-def _without_oldest(messages: Sequence[Message], question_at: int, target: int) -> list[Message]:
-    """The same without the oldest turns of the history, each from a user to the next one."""
-    before = [message for message in messages[:question_at] if message != _NOTE]
-    head = [message for message in before if message.role == "system"]
-    history = [message for message in before if message.role != "system"]
-    if not history:
-        return list(messages)
-    total = sum(map(characters, messages))
-    while history and total > target:
-        turn = _oldest_turn(history)
-        total -= sum(map(characters, history[:turn]))
-        history = history[turn:]
-    return [*head, _NOTE, *history, *messages[question_at:]]
-
-
-def _oldest_turn(history: Sequence[Message]) -> int:
-    """How many messages belong to the first turn."""
-    later = (at for at, message in enumerate(history) if at and message.role == "user")
-    return next(later, len(history))

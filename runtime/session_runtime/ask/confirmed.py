@@ -11,7 +11,7 @@ from session_runtime.ask.history import fresh_ids
 from session_runtime.ask.reading import read_again
 from session_runtime.ask.running import Ready
 from session_runtime.ask.scope import AskScope
-from session_runtime.ask.turn import TurnRun, admit, refused, run_prepared
+from session_runtime.ask.turn import KeepTurn, TurnRun, admit, refused, run_prepared
 from session_runtime.registry.confirmations import Answered
 from session_runtime.registry.invoke.consent import form_of
 from session_runtime.registry.policy import routed_as
@@ -26,11 +26,13 @@ async def carry_out(
     sent: Sequence[Message],
     answered: Sequence[Answered],
     records: list[CallRecord],
+    keep: KeepTurn,
 ) -> TurnRun:
     """Run every call that a person agreed to, and say of the others that they were declined.
 
     Whether each may run is decided anew, as for a call that the model makes now; only what it is about comes
     from then. The calls have ids that no message in ``sent`` has, and are in ``records`` at the end.
+    ``keep`` is as for ``run_prepared``.
     """
     ids = fresh_ids(sent, (each.waiting.call.id for each in answered))
     calls = [
@@ -40,7 +42,7 @@ async def carry_out(
         await _prepare(scope, exposure, each, call)
         for each, call in zip(answered, calls, strict=True)
     ]
-    return await run_prepared(scope, exposure, calls, prepared, records)
+    return await run_prepared(scope, exposure, calls, prepared, records, keep)
 
 
 async def _prepare(

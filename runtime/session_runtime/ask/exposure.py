@@ -147,6 +147,11 @@ class Exposure:
         return wanted and self.session is not None and self.session.load(name)
 
     @property
+    def loads_no_more(self) -> str | None:
+        """Why no search loads a tool any more, in words for the model; None if one can."""
+        return None if self.governor is None else self.governor.ended
+
+    @property
     def autoloads(self) -> bool:
         """Whether a call of a tool that is not loaded loads it."""
         return self._generation.settings.skills.tool_search_autoload

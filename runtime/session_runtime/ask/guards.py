@@ -85,7 +85,7 @@ class CallGuard:
     def __init__(self, max_calls: int, around: Budget | None = None) -> None:
         self._calls = Budget(max_calls, around)
         self._seen: dict[str, int] = {}
-        self._unknown: dict[str, int] = {}
+        self._uncallable: dict[str, int] = {}
         self._warned: set[str] = set()
 
     @property
@@ -108,16 +108,15 @@ class CallGuard:
         self._warned.add(name)
         return first
 
-    def refuse_again(self, name: str) -> Refused | None:
-        """Count a call of a name that no tool has; in other words once it keeps coming back."""
-        count = self._unknown[name] = self._unknown.get(name, 0) + 1
+    def refuse_again(self, name: str, why: str) -> Refused | None:
+        """Count a call of what cannot be called; in other words once it keeps coming back.
+
+        ``why`` says what is wrong, and the way out.
+        """
+        count = self._uncallable[name] = self._uncallable.get(name, 0) + 1
         if count < REFUSE_AT:
             return None
-        return Refused(
-            "tool.repeated",
-            f"{name[:80]!r} was called {count} times, and there is no such tool here: call another one, "
-            "or answer with what you have",
-        )
+        return Refused("tool.repeated", f"{name[:80]!r} was called {count} times, and {why}")
 
     def admit(self, name: str, same_as: str) -> Admitted | Refused:
         """Decide about one call; what it is the ``same_as`` is told by the function of that name."""

@@ -60,8 +60,10 @@ def _repaired(message: Message, results: dict[str, Message], ids: "_FreshIds") -
             return ()
         case "assistant" if message.tool_calls:
             return _paired(message, results, ids)
+        case _ if not _says_something(message):
+            return ()
         case _:
-            return (replace(message, tool_calls=()),) if _says_something(message) else ()
+            return (replace(message, tool_calls=()) if message.tool_calls else message,)
 
 
 def _paired(message: Message, results: dict[str, Message], ids: "_FreshIds") -> Sequence[Message]:
@@ -78,7 +80,7 @@ def _paired(message: Message, results: dict[str, Message], ids: "_FreshIds") -> 
 def _answer(result: Message | None, call_id: str) -> Message:
     if result is None:
         return Message("tool", LOST_RESULT, tool_call_id=call_id)
-    content = result.content or LOST_RESULT
+    content = LOST_RESULT if result.content is None else result.content or ""
     return Message("tool", content, tool_call_id=call_id, is_error=result.is_error)
 
 

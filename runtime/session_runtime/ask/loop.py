@@ -21,6 +21,8 @@ from session_runtime.types import (
     Message,
     Outcome,
     PendingCall,
+    ToolCall,
+    ToolResult,
     TurnStarted,
     Usage,
 )
@@ -99,11 +101,10 @@ class Loop:
         try:
             run = await carry_out(
                 *(self._scope, self._exposure, self._transcript.sent, answered),
-                self.progress.confirmed,
+                *(self.progress.confirmed, partial(self._keep_turn, ModelReply(""))),
             )
         finally:
             self.progress.confirmed_s = _now() - started
-        self._transcript.add_turn(Message("assistant", None, run.calls), run.results)
         return Ending("needs_confirmation", pending=run.pending) if run.pending else None
 
     async def run(self) -> Ending:
@@ -197,12 +198,18 @@ class Loop:
             cut_off = reply.finish_reason in CUT_OFF
             run = await run_calls(
                 *(self._scope, self._exposure, opened.turn, reply.calls, opened.calls),
+                partial(self._keep_turn, reply),
                 cut_off=cut_off,
             )
         finally:
             opened.tools_s = _now() - started
-        self._transcript.add_turn(_assistant(replace(reply, calls=run.calls)), run.results)
         return run
+
+    def _keep_turn(
+        self, reply: ModelReply, calls: tuple[ToolCall, ...], results: tuple[ToolResult, ...]
+    ) -> None:
+        """Also of a turn that was cancelled: what its tools did must not get lost."""
+        self._transcript.add_turn(_assistant(replace(reply, calls=calls)), results)
 
     def _after_calls(self, reply: ModelReply, run: TurnRun) -> Ending | None:
         if run.ended:

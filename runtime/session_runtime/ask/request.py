@@ -1,7 +1,7 @@
 """What a request must be for any generation to answer it; the JSON of a request is checked in ``wire``."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, get_args
+from typing import Any, Final, get_args
 
 from session_runtime.direct import DirectCall
 from session_runtime.errors import RequestError
@@ -14,6 +14,8 @@ from session_runtime.types import (
     Role,
     TextPart,
 )
+
+_ROLES: Final = frozenset(get_args(Role))
 
 
 def check_request(request: AskRequest) -> None:
@@ -37,9 +39,8 @@ def check_request(request: AskRequest) -> None:
         _check_call(request.call)
     for name in ("text", "instructions", "conversation", "model"):
         _check(name, getattr(request, name), _is_text_or_none, "a string")
-    for name, messages in (("messages", request.messages), ("history", request.history)):
-        for at, message in enumerate(messages):
-            _check_message(f"{name}[{at}]", message)
+    _check_messages("messages", request.messages)
+    _check_messages("history", request.history)
     if request.text is not None and not request.text.strip():
         raise RequestError("text is empty: give the question")
     _check("deadline_s", request.deadline_s, _is_positive_or_none, "a number of seconds above 0")
@@ -55,13 +56,24 @@ def _check_call(call: DirectCall) -> None:
     _check("call.arguments", call.arguments, lambda v: isinstance(v, Mapping), "a mapping")
 
 
+def _check_messages(name: str, messages: Sequence[object]) -> None:
+    for at, message in enumerate(messages):
+        if not _is_message(message):
+            _check_message(f"{name}[{at}]", message)
+
+
+def _is_message(message: object) -> bool:
+    """The whole check of a message without the words for what is wrong: there may be very many."""
+    return isinstance(message, Message) and _is_role(message.role) and _is_content(message.content)
+
+
 def _check_message(name: str, message: object) -> None:
     if not isinstance(message, Message):
         raise RequestError(
             f"{name} is {type(message).__name__}: give a Message, or make one of its JSON with "
             "session_runtime.message_from_json"
         )
-    _check(f"{name}.role", message.role, lambda value: value in get_args(Role), "a known role")
+    _check(f"{name}.role", message.role, _is_role, "a known role")
     _check(f"{name}.content", message.content, _is_content, "text, None, or a tuple of parts")
 
 
@@ -86,6 +98,10 @@ def _is_tokens(value: object) -> bool:
     if not isinstance(value, Sequence) or isinstance(value, str):
         return False
     return all(isinstance(token, str) for token in value)
+
+
+def _is_role(value: object) -> bool:
+    return isinstance(value, str) and value in _ROLES
 
 
 def _is_content(value: object) -> bool:

@@ -1,12 +1,13 @@
 """One ask from its pinned generation to how it ended; admission and the last event are the service's."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Sized
 from contextlib import closing
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from session_runtime.ask.agents import with_agents
-from session_runtime.ask.compaction import CHARS_PER_TOKEN, within
+from session_runtime.ask.compaction import AT_ONCE_MESSAGES, CHARS_PER_TOKEN, within
 from session_runtime.ask.emitter import Emitter
 from session_runtime.ask.exposure import Exposure, may_read_results, open_exposure
 from session_runtime.ask.guards import Budget, CallGuard
@@ -32,6 +33,7 @@ from session_runtime.registry.confirmations import Answered, Asker, Confirmation
 from session_runtime.registry.invoke.consent import AskConsent
 from session_runtime.registry.policy import acting_for
 from session_runtime.spelling import hint
+from session_runtime.threads import aside
 from session_runtime.toolbox.owner import Owner
 from session_runtime.trace.record import TurnRecord
 from session_runtime.trace.traceparent import trace_of
@@ -46,6 +48,8 @@ from session_runtime.types import (
     PrefetchFinished,
     ToolsLoaded,
 )
+
+T = TypeVar("T")
 
 
 class AskRun:
@@ -101,7 +105,7 @@ class AskRun:
 
         What the request confirms is claimed last: a request that is refused uses up nothing (RTE-9).
         """
-        check_request(self.request)
+        await _aside_if_long(self.request, partial(check_request, self.request))
         self.well_formed = True
         self.revoked = tuple(sorted(self.generation.policy.revoked.names))
         identity = acting_for(self.request.principal, self.request.identity)
@@ -264,7 +268,8 @@ class AskRun:
             directory,
             prefetch_message(self.prefetched.results),
         )
-        history, question = repair_history(self.request.history, question_messages(self.request))
+        repair = partial(repair_history, self.request.history, question_messages(self.request))
+        history, question = await _aside_if_long(self.request, repair)
         most = self.generation.settings.ask.history_tokens
         if most is not None:
             readable = exposure.reads_results
@@ -272,6 +277,13 @@ class AskRun:
                 history, most * CHARS_PER_TOKEN, scope.results, readable=readable
             )
         return Transcript((*opening, *history), question)
+
+
+async def _aside_if_long(request: AskRequest, work: Callable[[], T]) -> T:
+    """What goes through all messages of a request holds up nobody else."""
+    given = (request.history, request.messages)
+    is_long = any(isinstance(each, Sized) and len(each) > AT_ONCE_MESSAGES for each in given)
+    return await aside("reading a conversation", work) if is_long else work()
 
 
 def _limits(settings: AskSettings) -> LoopLimits:

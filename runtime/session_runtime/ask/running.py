@@ -8,6 +8,7 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Final
 
 from session_runtime.ask.scope import AskScope
@@ -19,6 +20,10 @@ from session_runtime.types import JsonObject, ToolCall, ToolFinished, ToolResult
 CANCEL_GRACE_S = 2.0
 CANCELLED: Final = "tool.cancelled"
 _TOO_LATE: Final = "limit.deadline"
+_FAULT: Final = "internal"
+_WHEN: Final = MappingProxyType(
+    {_TOO_LATE: "the time for this request was up", _FAULT: "the runtime failed"}
+)
 _log = logging.getLogger(__name__)
 
 
@@ -46,7 +51,8 @@ async def run_ready(
     """Run what is no search, and put each result into ``finished`` by the id of its call.
 
     ``readable`` says whether references to results would be of use. If this is cancelled, the tools are
-    too, and are waited for at most CANCEL_GRACE_S seconds; then too each call has a result.
+    too, and are waited for at most CANCEL_GRACE_S seconds; then too each call has a result. So it is if the
+    runtime itself fails, which raises what went wrong.
     """
     clock = asyncio.get_running_loop().time
     begun, code = clock(), CANCELLED
@@ -70,14 +76,17 @@ async def run_ready(
             for call_id, task in tasks.items():
                 result = _result_of(task)
                 if result is None:
-                    result = cut_off(call_id, _tool_of(task), clock() - begun, code)
+                    why = _FAULT if _fault_of(task) else code
+                    result = cut_off(call_id, _tool_of(task), clock() - begun, why)
                     report_finished(scope, result)
                 finished[call_id] = result
+    for fault in filter(None, map(_fault_of, tasks.values())):
+        raise fault
 
 
 def cut_off(call_id: str, name: str, latency_s: float, code: str = CANCELLED) -> ToolResult:
-    """The result of a call that ran when its ask was cancelled, or its time was up."""
-    when = "the time for this request was up" if code == _TOO_LATE else "the request was cancelled"
+    """The result of a call that ran when its ask was cancelled, its time was up, or the runtime failed."""
+    when = _WHEN.get(code, "the request was cancelled")
     content = f"The call was cut off when {when}; it may have taken effect."
     return ToolResult(call_id, name, "error", content, error_code=code, latency_s=latency_s)
 
@@ -113,7 +122,13 @@ def report_finished(scope: AskScope, result: ToolResult) -> None:
 
 
 def _result_of(task: asyncio.Task[ToolResult]) -> ToolResult | None:
-    return task.result() if task.done() and not task.cancelled() else None
+    if not task.done() or task.cancelled() or task.exception() is not None:
+        return None
+    return task.result()
+
+
+def _fault_of(task: asyncio.Task[ToolResult]) -> BaseException | None:
+    return task.exception() if task.done() and not task.cancelled() else None
 
 
 def _tool_of(task: asyncio.Task[ToolResult]) -> str:

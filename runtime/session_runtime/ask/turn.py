@@ -1,7 +1,7 @@
 """The calls of one reply: prepare each in order, run what may run, answer every one (ASK-4)."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -33,16 +33,17 @@ MAX_CALLS = 128
 WRITTEN_AS_TEXT = "written as text"
 
 
+KeepTurn = Callable[[tuple[ToolCall, ...], tuple[ToolResult, ...]], None]
+"""Gets the calls of a reply as they are to be remembered, with repaired arguments, and all their results."""
+
+
 @dataclass(frozen=True, slots=True)
 class TurnRun:
-    """All results in call order; ``ended`` if the model called ``end`` alone and it succeeded.
+    """What the calls of a turn came to; ``ended`` if the model called ``end`` alone and it succeeded.
 
-    ``calls`` are those of the reply as they are to be remembered: with repaired arguments. ``pending`` are
-    those that wait for a person's consent.
+    ``pending`` are those that wait for a person's consent.
     """
 
-    calls: tuple[ToolCall, ...]
-    results: tuple[ToolResult, ...]
     pending: tuple[PendingCall, ...] = ()
     ended: bool = False
     all_refused: bool = False
@@ -54,6 +55,7 @@ async def run_calls(
     turn: Turn,
     calls: Sequence[ToolCall],
     records: list[CallRecord],
+    keep: KeepTurn,
     *,
     cut_off: bool = False,
 ) -> TurnRun:
@@ -65,7 +67,7 @@ async def run_calls(
     prepared = [
         await _prepare(scope, exposure, turn, calls, at, reader) for at in range(len(calls))
     ]
-    return await run_prepared(scope, exposure, calls, prepared, records)
+    return await run_prepared(scope, exposure, calls, prepared, records, keep)
 
 
 async def run_prepared(
@@ -74,15 +76,18 @@ async def run_prepared(
     calls: Sequence[ToolCall],
     prepared: Sequence[Ready | ToolResult],
     records: list[CallRecord],
+    keep: KeepTurn,
 ) -> TurnRun:
     """Run the calls that are ready; the others have their results.
 
     Searches are answered first; the other calls run concurrently. Cancelling cancels the running tools.
-    However this ends, every call is in ``records`` then.
+    Once one has begun, every call is in ``records`` at the end and was given to ``keep``, however it ends.
     """
     ready = [item for item in prepared if isinstance(item, Ready)]
+    if any(item.spec.origin == "virtual" for item in ready):
+        await exposure.prepare_search()
     _announce(scope, ready)
-    finished = await _search_all(scope, exposure, ready)
+    finished = _search_all(scope, exposure, ready)
     try:
         await run_ready(scope, ready, finished, readable=exposure.reads_results)
     finally:
@@ -90,6 +95,7 @@ async def run_prepared(
             finished[item.call.id] if isinstance(item, Ready) else item for item in prepared
         )
         records += map(partial(_record, scope), calls, prepared, results)
+        keep(_as_run(calls, prepared), results)
         for result in results:
             if result.call_id not in finished:
                 report_finished(scope, result)
@@ -98,14 +104,18 @@ async def run_prepared(
     for call in pending:
         scope.emitter.send(ConfirmationRequired(pending=call))
     return TurnRun(
-        tuple(
-            item.as_run if isinstance(item, Ready) else call
-            for item, call in zip(prepared, calls, strict=True)
-        ),
-        results,
         pending,
         ended=any(item.spec.name == END for item in ready) and results[0].status == "ok",
         all_refused=not ready,
+    )
+
+
+def _as_run(
+    calls: Sequence[ToolCall], prepared: Sequence[Ready | ToolResult]
+) -> tuple[ToolCall, ...]:
+    return tuple(
+        item.as_run if isinstance(item, Ready) else call
+        for item, call in zip(prepared, calls, strict=True)
     )
 
 
@@ -195,13 +205,12 @@ def refused(call: ToolCall, code: str, reason: str) -> ToolResult:
     return ToolResult(call.id, call.name, "refused", f"{reason}.", error_code=code)
 
 
-async def _search_all(
+def _search_all(
     scope: AskScope, exposure: Exposure, ready: Sequence[Ready]
 ) -> dict[str, ToolResult]:
     searches = [item for item in ready if item.spec.origin == "virtual"]
-    if exposure.governor is None or not searches:
+    if exposure.governor is None:
         return {}
-    await exposure.prepare_search()
     return {item.call.id: _search(scope, exposure.governor, item) for item in searches}
 
 

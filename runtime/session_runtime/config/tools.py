@@ -119,7 +119,8 @@ class SkillsSettings(Section):
     tool_search_sticky_turns: Whole = key(
         0,
         "Tools that the last so many turns of the history called are loaded from the start, if they are still"
-        " permitted; 0 loads none.",
+        " permitted; 0 loads none. Where `max_tools` leaves few places the latest go first, and some stay"
+        " free for searches.",
         network=True,
     )
     prefetch_timeout_s: Seconds = key(

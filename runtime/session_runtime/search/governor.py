@@ -45,10 +45,9 @@ class SearchGovernor:
 
     def answer(self, query: str, max_results: int | None = None) -> SearchReply:
         """Search, or say why not; raises nothing."""
-        if reason := self._exhausted():
-            return SearchReply(f"{reason}; {_GO_ON}", refused=True, error_code=EXHAUSTED_CODE)
-        if self._session.full:
-            return SearchReply(f"{self._full()}; {_GO_ON}", refused=True, error_code=FULL_CODE)
+        if reason := self.ended:
+            code = EXHAUSTED_CODE if self._exhausted() else FULL_CODE
+            return SearchReply(f"{reason}; {_GO_ON}", refused=True, error_code=code)
         self._calls += 1
         try:
             result = self._result(query, max_results)
@@ -59,6 +58,11 @@ class SearchGovernor:
         found = bool(result["loaded"] or result["already_loaded"])
         self._misses = 0 if found else self._misses + 1
         return SearchReply(_compact_json(result), tuple(result["loaded"]))
+
+    @property
+    def ended(self) -> str | None:
+        """Why no further tool can be loaded by a search, in words for the model; None if one can."""
+        return self._exhausted() or (self._full() if self._session.full else None)
 
     def _result(self, query: str, max_results: int | None) -> SearchResult:
         key = (query.strip(), self._session.cap(max_results), self._session.withdrawn)

@@ -87,10 +87,15 @@ class ToolSearchSession:
         return self._layout.deferred
 
     @property
-    def full(self) -> bool:
-        """Whether no further tool can be loaded, as a request holds no more."""
+    def room(self) -> int | None:
+        """How many more tools can be loaded, as a request holds no more; None: any number."""
         taken = len(self._callable) + len(self._arriving)
-        return self.max_exposed is not None and taken >= self.max_exposed
+        return None if self.max_exposed is None else max(0, self.max_exposed - taken)
+
+    @property
+    def full(self) -> bool:
+        """Whether no further tool can be loaded."""
+        return self.room == 0
 
     @property
     def total_deferred(self) -> int:
@@ -125,9 +130,13 @@ class ToolSearchSession:
         has = name in self._base or name in self._loaded
         return has or (self._view.has(name) and not self.full)
 
+    def would_load(self, name: str) -> bool:
+        """Whether ``load`` is possible and changes something."""
+        return name not in self._base and name not in self._loaded and self.can_load(name)
+
     def load(self, name: str) -> bool:
         """Load a tool that no search asked for; tells whether that was possible and new."""
-        if name in self._base or name in self._loaded or not self.can_load(name):
+        if not self.would_load(name):
             return False
         self._loaded[name] = None
         self._arriving.append(name)
