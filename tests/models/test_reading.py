@@ -344,6 +344,46 @@ BROKEN: dict[str, tuple[bytes, str, type[SessionRuntimeError], str]] = {
         TransientError,
         "model.unavailable",
     ),
+    "an error inside of the choice, in a stream": (
+        stream({"content": "Hel"}, reason=None, done=False)
+        + b'data: {"choices": [{"delta": {"content": ""}, "finish_reason": "error", "error": '
+        b'{"code": 502, "message": "Provider returned error"}}]}\n\ndata: [DONE]\n\n',
+        EVENTS,
+        TransientError,
+        "model.unavailable",
+    ),
+    "an error inside of the choice of a whole answer": (
+        b'{"choices": [{"message": {"content": "Hel"}, "finish_reason": "error", '
+        b'"error": {"code": 429, "message": "slow down"}}]}',
+        "application/json",
+        TransientError,
+        "model.rate_limited",
+    ),
+    "a refusal inside of the choice, before any text": (
+        b'data: {"choices": [{"delta": {}, "error": {"code": 400, "message": "no"}}]}\n\n',
+        EVENTS,
+        RefusedError,
+        "model.refused",
+    ),
+    "a refusal inside of the choice, behind text": (
+        stream({"content": "Hel"}, reason=None, done=False)
+        + b'data: {"choices": [{"delta": {}, "error": {"code": 400, "message": "no"}}]}\n\n',
+        EVENTS,
+        PermanentError,
+        "model.refused",
+    ),
+    "an error as the reason to stop": (
+        stream({"content": "Hel"}, reason="error"),
+        EVENTS,
+        TransientError,
+        "model.broken_reply",
+    ),
+    "an error as the reason to stop, beside a call": (
+        stream([piece("web__search", A, index=0, id="x")], reason="ERROR"),
+        EVENTS,
+        TransientError,
+        "model.broken_reply",
+    ),
     "a context that is too long, in a stream": (
         b'data: {"error": {"message": "exceeds the context window", "code": 400}}\n\n',
         EVENTS,

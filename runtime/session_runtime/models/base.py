@@ -35,7 +35,7 @@ _IN_OUR_WORDS: Final[Mapping[str, str]] = MappingProxyType(
         **dict.fromkeys(("refusal", "safety", "recitation", "blocklist", "spii"), "content_filter"),
         **dict.fromkeys(("prohibited_content", "content_filtered"), "content_filter"),
         "guardrail_intervened": "content_filter",
-        **dict.fromkeys(("pause_turn", "abort"), INCOMPLETE),
+        **dict.fromkeys(("pause_turn", "abort", "error"), INCOMPLETE),
     }
 )
 """What other families of services call the reasons of chat completions; gateways hand them on."""

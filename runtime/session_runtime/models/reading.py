@@ -30,7 +30,7 @@ class Assembly(Protocol):
     """A reply in the making, in the words of one wire.
 
     ``add`` and ``add_whole`` return the text that is new, and raise TransientError or PermanentError
-    for what is no answer. Neither is given error objects.
+    for what is no answer. Neither is given what is an error object as a whole.
     """
 
     @property
@@ -171,12 +171,17 @@ class ReplyReader:
             text = add(chunk)
         except RecursionError as error:
             raise faults.broken_reply(self._endpoint, "JSON that is nested too deeply") from error
+        except faults.RefusedError as refusal:
+            raise self._final(refusal) from None
         if text:
             self._told = True
             self._on_text(text)
 
     def _fault(self, error: object) -> faults.ModelFault:
-        fault = faults.from_error_object(self._endpoint, error)
+        return self._final(faults.from_error_object(self._endpoint, error))
+
+    def _final(self, fault: faults.ModelFault) -> faults.ModelFault:
+        """A request of which text was told is not sent once more in another form."""
         if self._told and isinstance(fault, faults.RefusedError):
             return PermanentError(str(fault), code=fault.code)
         return fault
