@@ -21,7 +21,10 @@ NUDGE = (
 INCOMPLETE: Final = "incomplete"
 """Why a reply ended, where it broke off and the service did not say why."""
 
-CUT_OFF: Final = frozenset({"length", "content_filter", INCOMPLETE})
+FILTERED: Final = "content_filter"
+"""Why a reply ended, where a filter of the service, or the model itself, refuses to say more."""
+
+CUT_OFF: Final = frozenset({"length", FILTERED, INCOMPLETE})
 """Why a reply ended, where the model had more to say."""
 
 _REASONS: Final = CUT_OFF | {"stop", "tool_calls", "function_call"}
@@ -32,9 +35,9 @@ _IN_OUR_WORDS: Final[Mapping[str, str]] = MappingProxyType(
         "tool_use": "tool_calls",
         **dict.fromkeys(("max_tokens", "max_output_tokens", "model_length"), "length"),
         "model_context_window_exceeded": "length",
-        **dict.fromkeys(("refusal", "safety", "recitation", "blocklist", "spii"), "content_filter"),
-        **dict.fromkeys(("prohibited_content", "content_filtered"), "content_filter"),
-        "guardrail_intervened": "content_filter",
+        **dict.fromkeys(("refusal", "safety", "recitation", "blocklist", "spii"), FILTERED),
+        **dict.fromkeys(("prohibited_content", "content_filtered"), FILTERED),
+        "guardrail_intervened": FILTERED,
         **dict.fromkeys(("pause_turn", "abort", "error"), INCOMPLETE),
     }
 )
