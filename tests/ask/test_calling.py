@@ -99,6 +99,15 @@ async def test_a_transient_failure_is_retried_with_the_same_messages_and_growing
     assert asking.waits == [0.5, 1.0]
 
 
+async def test_a_model_is_told_when_the_ask_ends(asking: Asking) -> None:
+    model = Playing(HELLO)
+    before = asyncio.get_running_loop().time()
+    await asking(candidate(model), limit_s=50.0)
+    until = model.asked[0].until
+    assert until is not None
+    assert before + 50.0 <= until <= asyncio.get_running_loop().time() + 50.0
+
+
 @pytest.mark.requirement("ASK-9")
 async def test_the_wait_that_the_provider_asks_for_is_kept(asking: Asking) -> None:
     await asking(candidate(Playing(busy(retry_after_s=7.0), HELLO)))

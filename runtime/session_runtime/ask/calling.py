@@ -5,7 +5,7 @@ import itertools
 import logging
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from session_runtime.errors import PermanentError, TransientError
@@ -102,7 +102,8 @@ class ModelCall:
 
     async def _ask_once(self, candidate: Candidate) -> ModelReply:
         on_text = self._on_attempt(next(self._attempts), candidate.profile.name)
-        reply = await self._in_time(candidate.profile.model.reply(candidate.request, on_text))
+        request = replace(candidate.request, until=self._deadline)
+        reply = await self._in_time(candidate.profile.model.reply(request, on_text))
         self._on_reply(reply)
         _refuse_blank(reply)
         return reply

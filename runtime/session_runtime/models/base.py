@@ -52,6 +52,8 @@ class ModelRequest:
     the provider accepts and back (ASK-12). ``carry`` is what the last reply of the same ask and profile
     handed over, None in the first turn; only the adapter that made it knows what is in it. ``form`` is the
     JSON schema that the whole text of the reply must fit, for wires that can ask for one; None for any text.
+    ``until`` is the event-loop time at which the ask ends: nothing that can be done without is waited for
+    so long that the turn could not go on; None if that is not known.
     """
 
     messages: tuple[Message, ...]
@@ -59,6 +61,7 @@ class ModelRequest:
     names: WireNames
     carry: object = None
     form: JsonObject | None = None
+    until: float | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
