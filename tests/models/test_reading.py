@@ -253,6 +253,14 @@ ODD_TEXTS: dict[str, bytes] = {
     "pings and blank events between": b": ping\n\ndata: \n\n" + stream({"content": "Hi"}),
     "no blank line behind [DONE]": stream({"content": "Hi"}).rstrip(),
     "something behind [DONE]": stream({"content": "Hi"}) + b"data: not json\n\n",
+    "garbage behind the reason to stop": stream({"content": "Hi"}, done=False)
+    + b"data: {garbage\n\ndata: [DONE]\n\n",
+    "an error event behind the reason to stop": stream({"content": "Hi"}, done=False)
+    + b'event: error\ndata: {"message": "bye"}\n\n',
+    "an error behind the reason to stop": stream({"content": "Hi"}, done=False)
+    + b'data: {"error": {"message": "key", "code": 401}}\n\ndata: [DONE]\n\n',
+    "an error in the choice behind the reason to stop": stream({"content": "Hi"}, done=False)
+    + b'data: {"choices": [{"delta": {}, "finish_reason": "error"}]}\n\ndata: [DONE]\n\n',
     "other choices": stream({"content": "Hi"}).replace(
         b"data: ", b'data: {"choices": [{"index": 1, "delta": {"content": "no"}}]}\n\ndata: ', 1
     ),
