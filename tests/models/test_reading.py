@@ -108,6 +108,47 @@ ODD_CALLS: dict[str, tuple[list[Any], tuple[ToolCall, ...]]] = {
         [[piece("web__search", A, index=0)], [piece("web__search", B, index=0)]],
         UNNAMED,
     ),
+    "indexes are texts": (
+        [
+            [
+                piece("web__search", '{"q": ', index="0", id="x"),
+                piece("web__search", '{"q": ', index="1", id="y"),
+            ],
+            [piece(None, '"a"}', index="0"), piece(None, '"b"}', index="1")],
+        ],
+        TWO,
+    ),
+    "indexes are texts, and there are no ids": (
+        [
+            [piece("web__search", '{"q": ', index="0"), piece("web__search", '{"q": ', index="1")],
+            [piece(None, '"a"}', index="0"), piece(None, '"b"}', index="1")],
+        ],
+        UNNAMED,
+    ),
+    "indexes are numbers with a point": (
+        [
+            [piece("web__search", '{"q": ', index=0.0), piece("web__search", '{"q": ', index=1.0)],
+            [piece(None, '"a"}', index=0.0), piece(None, '"b"}', index=1.0)],
+        ],
+        UNNAMED,
+    ),
+    "a new index in each piece of one call": (
+        [
+            [piece("web__search", '{"q"', index=0, id="x")],
+            [piece(None, ": ", index=1, id="x")],
+            [piece(None, '"a', index=1)],
+            [piece(None, '"}', index=2, id="x")],
+        ],
+        ONE,
+    ),
+    "a new index for the second call, whose id is that of the first and whose name is late": (
+        [
+            [piece("web__search", A, index=0, id="x")],
+            [piece(None, B, index=1, id="x")],
+            [piece("web__search", None, index=1)],
+        ],
+        (ToolCall("x", "web.search", A), ToolCall("call_0", "web.search", B)),
+    ),
     "the name is repeated in each piece": (
         [
             [piece("web__search", '{"q": ', index=0, id="x")],
@@ -263,6 +304,12 @@ ODD_TEXTS: dict[str, bytes] = {
     + b'data: {"choices": [{"delta": {}, "finish_reason": "error"}]}\n\ndata: [DONE]\n\n',
     "other choices": stream({"content": "Hi"}).replace(
         b"data: ", b'data: {"choices": [{"index": 1, "delta": {"content": "no"}}]}\n\ndata: ', 1
+    ),
+    "an index of a choice that is a text": stream({"content": "Hi"}).replace(
+        b'"index": 0', b'"index": "0"'
+    ),
+    "other choices whose indexes are texts": stream({"content": "Hi"}).replace(
+        b"data: ", b'data: {"choices": [{"index": "1", "delta": {"content": "no"}}]}\n\ndata: ', 1
     ),
     "no choices": b'data: {"choices": []}\n\ndata: {"choices": null}\n\ndata: 1\n\n'
     + stream({"content": "Hi"}),

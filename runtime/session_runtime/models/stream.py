@@ -22,6 +22,9 @@ _PLAIN_REASONS: Final = frozenset(
 _ERROR: Final = "error"
 """The reason to stop of gateways whose provider failed in the middle; they may say in the choice how."""
 
+_FIRST: Final = (None, 0, "0", "")
+"""How the first choice is marked."""
+
 
 class ReplyAssembly:
     """Gathers one reply from any number of chunks; tolerant of what compatible servers send.
@@ -134,7 +137,7 @@ class ReplyAssembly:
 
 def _first_choice(choices: object) -> JsonObject:
     for choice in choices if isinstance(choices, list) else ():
-        if isinstance(choice, dict) and not choice.get("index"):
+        if isinstance(choice, dict) and choice.get("index") in _FIRST:
             return choice
     return {}
 
