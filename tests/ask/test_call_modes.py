@@ -121,22 +121,30 @@ async def test_a_conversation_of_another_mode_goes_on(
 
 @pytest.mark.parametrize("wire", ["chat", "responses"])
 @pytest.mark.parametrize(
-    ("text", "outcome", "error", "shown"),
+    ("text", "outcome", "error", "shown", "cut_off"),
     [
-        ('{"calls": [{"name": "tool_search", "argum', "failed", "model.empty_answer", ""),
-        ('{"calls": []}', "failed", "model.empty_answer", ""),
-        ('{"answer": "half of it', "answered", None, "half of it"),
-        ('{"calls": [], "answer": "Behind calls."}', "answered", None, "Behind calls."),
-        ('{"thought": "Hm.", "answer": "Behind that."}', "answered", None, "Behind that."),
-        ("It ignores the form.", "answered", None, "It ignores the form."),
+        ('{"calls": [{"name": "tool_search", "argum', "failed", "model.empty_answer", "", None),
+        ('{"calls": []}', "failed", "model.empty_answer", "", None),
+        ('{"answer": "half of it', "answered", None, "half of it", "length"),
+        ('{"answer": {"n": 42}}', "answered", None, '{"n": 42}', None),
+        ('{"calls": [], "answer": "Behind calls."}', "answered", None, "Behind calls.", None),
+        ('{"thought": "Hm.", "answer": "Behind that."}', "answered", None, "Behind that.", None),
+        ("It ignores the form.", "answered", None, "It ignores the form.", None),
     ],
 )
 async def test_a_reply_that_breaks_the_form_ends_well_and_shows_no_markup(
-    tmp_path: Path, wire: str, text: str, outcome: str, error: str | None, shown: str
+    tmp_path: Path,
+    wire: str,
+    text: str,
+    outcome: str,
+    error: str | None,
+    shown: str,
+    cut_off: str | None,
 ) -> None:
     found = await played(tmp_path, "json_schema", wire, True, reply_text(text))
     result = found.asked.result
-    assert (result.outcome, result.error and result.error.code) == (outcome, error)
+    code = result.error and result.error.code
+    assert (result.outcome, code, result.cut_off) == (outcome, error, cut_off)
     assert result.text == "".join(event.text for event in found.asked.of(TextDelta)) == shown
 
 

@@ -99,6 +99,15 @@ async def test_a_transient_failure_is_retried_with_the_same_messages_and_growing
     assert asking.waits == [0.5, 1.0]
 
 
+async def test_a_model_is_told_when_the_ask_ends(asking: Asking) -> None:
+    model = Playing(HELLO)
+    before = asyncio.get_running_loop().time()
+    await asking(candidate(model), limit_s=50.0)
+    until = model.asked[0].until
+    assert until is not None
+    assert before + 50.0 <= until <= asyncio.get_running_loop().time() + 50.0
+
+
 @pytest.mark.requirement("ASK-9")
 async def test_the_wait_that_the_provider_asks_for_is_kept(asking: Asking) -> None:
     await asking(candidate(Playing(busy(retry_after_s=7.0), HELLO)))
@@ -134,6 +143,40 @@ async def test_a_blank_answer_is_asked_again_and_then_a_typed_failure(asking: As
     assert await asking(candidate(Playing(blank, HELLO))) == ("main", "hello")
     assert asking.replies == [blank, HELLO]
     with pytest.raises(TransientError) as caught:
+        await asking(candidate(Playing(*[blank] * 3)))
+    assert caught.value.code == "model.empty_answer"
+
+
+@pytest.mark.requirement("ASK-7")
+async def test_a_blank_answer_that_a_filter_made_is_not_asked_for_again(asking: Asking) -> None:
+    kept_back = ModelReply(finish_reason="content_filter")
+    with pytest.raises(PermanentError, match=r"content_filter") as caught:
+        await asking(candidate(Playing(kept_back, HELLO)))
+    assert (caught.value.code, asking.replies) == ("model.filtered", [kept_back])
+
+
+@pytest.mark.requirement("ASK-9")
+async def test_a_fallback_takes_over_where_a_filter_kept_an_answer_back(asking: Asking) -> None:
+    kept_back = Playing(ModelReply(finish_reason="content_filter"))
+    other = candidate(Playing(HELLO), "other")
+    assert await asking(candidate(kept_back), other) == ("other", "hello")
+
+
+@pytest.mark.requirement("ASK-7")
+@pytest.mark.parametrize(
+    ("reason", "told"),
+    [
+        (None, r"neither text nor a tool call$"),
+        ("stop", r"neither text nor a tool call$"),
+        ("incomplete", r"tool call: the service broke it off \(finish_reason 'incomplete'\)$"),
+        ("length", r"\(finish_reason 'length'\); raise the profile's max_output_tokens"),
+    ],
+)
+async def test_a_blank_answer_tells_why_it_is_blank(
+    reason: str | None, told: str, asking: Asking
+) -> None:
+    blank = ModelReply(finish_reason=reason)
+    with pytest.raises(TransientError, match=told) as caught:
         await asking(candidate(Playing(*[blank] * 3)))
     assert caught.value.code == "model.empty_answer"
 

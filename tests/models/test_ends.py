@@ -3,11 +3,12 @@
 import asyncio
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from session_runtime.models.base import Model, ModelReply
+from session_runtime.models.base import Model, ModelReply, ModelRequest
 from session_runtime.testing.replies import Pace, Reply, reply_bytes
 from session_runtime.types import Usage
 from tests.models.building import ask, chat, failure, request, responses
@@ -31,11 +32,14 @@ def endless(*pieces: bytes) -> Reply:
     return reply_bytes(*pieces, b"", pace=Pace(step=asyncio.Semaphore(len(pieces))))
 
 
-async def reply_to(model: Model, after_each_text: Callable[[], None]) -> ModelReply:
+async def reply_to(
+    model: Model, after_each_text: Callable[[], None], asked: ModelRequest | None = None
+) -> ModelReply:
     """The reply; each time text was told and its reader waits again, something happens."""
     loop = asyncio.get_running_loop()
-    async with asyncio.timeout(20):
-        return await model.reply(request(), lambda _: (loop.call_soon(after_each_text), None)[1])
+    asked = asked or request()
+    async with asyncio.timeout_at(asked.until or loop.time() + 20):
+        return await model.reply(asked, lambda _: (loop.call_soon(after_each_text), None)[1])
 
 
 @pytest.mark.requirement("ASK-3")
@@ -45,6 +49,16 @@ async def test_a_stream_without_an_end_ends_soon_behind_the_reason_to_stop(
     clock = Clock(monkeypatch)
     async with chat([endless(text("Hi"))]) as (model, _):
         assert await reply_to(model, lambda: clock.advance(2.0)) == HI
+
+
+@pytest.mark.requirement("ASK-3")
+async def test_usage_is_waited_for_no_longer_than_half_of_the_time_that_is_left_to_the_ask(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Clock(monkeypatch)
+    soon = replace(request(), until=clock.now() + 1.5)
+    async with chat([endless(text("Hi"))]) as (model, _):
+        assert await reply_to(model, lambda: clock.advance(0.76), soon) == HI
 
 
 @pytest.mark.requirement("ASK-3")

@@ -108,6 +108,47 @@ ODD_CALLS: dict[str, tuple[list[Any], tuple[ToolCall, ...]]] = {
         [[piece("web__search", A, index=0)], [piece("web__search", B, index=0)]],
         UNNAMED,
     ),
+    "indexes are texts": (
+        [
+            [
+                piece("web__search", '{"q": ', index="0", id="x"),
+                piece("web__search", '{"q": ', index="1", id="y"),
+            ],
+            [piece(None, '"a"}', index="0"), piece(None, '"b"}', index="1")],
+        ],
+        TWO,
+    ),
+    "indexes are texts, and there are no ids": (
+        [
+            [piece("web__search", '{"q": ', index="0"), piece("web__search", '{"q": ', index="1")],
+            [piece(None, '"a"}', index="0"), piece(None, '"b"}', index="1")],
+        ],
+        UNNAMED,
+    ),
+    "indexes are numbers with a point": (
+        [
+            [piece("web__search", '{"q": ', index=0.0), piece("web__search", '{"q": ', index=1.0)],
+            [piece(None, '"a"}', index=0.0), piece(None, '"b"}', index=1.0)],
+        ],
+        UNNAMED,
+    ),
+    "a new index in each piece of one call": (
+        [
+            [piece("web__search", '{"q"', index=0, id="x")],
+            [piece(None, ": ", index=1, id="x")],
+            [piece(None, '"a', index=1)],
+            [piece(None, '"}', index=2, id="x")],
+        ],
+        ONE,
+    ),
+    "a new index for the second call, whose id is that of the first and whose name is late": (
+        [
+            [piece("web__search", A, index=0, id="x")],
+            [piece(None, B, index=1, id="x")],
+            [piece("web__search", None, index=1)],
+        ],
+        (ToolCall("x", "web.search", A), ToolCall("call_0", "web.search", B)),
+    ),
     "the name is repeated in each piece": (
         [
             [piece("web__search", '{"q": ', index=0, id="x")],
@@ -253,8 +294,22 @@ ODD_TEXTS: dict[str, bytes] = {
     "pings and blank events between": b": ping\n\ndata: \n\n" + stream({"content": "Hi"}),
     "no blank line behind [DONE]": stream({"content": "Hi"}).rstrip(),
     "something behind [DONE]": stream({"content": "Hi"}) + b"data: not json\n\n",
+    "garbage behind the reason to stop": stream({"content": "Hi"}, done=False)
+    + b"data: {garbage\n\ndata: [DONE]\n\n",
+    "an error event behind the reason to stop": stream({"content": "Hi"}, done=False)
+    + b'event: error\ndata: {"message": "bye"}\n\n',
+    "an error behind the reason to stop": stream({"content": "Hi"}, done=False)
+    + b'data: {"error": {"message": "key", "code": 401}}\n\ndata: [DONE]\n\n',
+    "an error in the choice behind the reason to stop": stream({"content": "Hi"}, done=False)
+    + b'data: {"choices": [{"delta": {}, "finish_reason": "error"}]}\n\ndata: [DONE]\n\n',
     "other choices": stream({"content": "Hi"}).replace(
         b"data: ", b'data: {"choices": [{"index": 1, "delta": {"content": "no"}}]}\n\ndata: ', 1
+    ),
+    "an index of a choice that is a text": stream({"content": "Hi"}).replace(
+        b'"index": 0', b'"index": "0"'
+    ),
+    "other choices whose indexes are texts": stream({"content": "Hi"}).replace(
+        b"data: ", b'data: {"choices": [{"index": "1", "delta": {"content": "no"}}]}\n\ndata: ', 1
     ),
     "no choices": b'data: {"choices": []}\n\ndata: {"choices": null}\n\ndata: 1\n\n'
     + stream({"content": "Hi"}),
@@ -343,6 +398,46 @@ BROKEN: dict[str, tuple[bytes, str, type[SessionRuntimeError], str]] = {
         EVENTS,
         TransientError,
         "model.unavailable",
+    ),
+    "an error inside of the choice, in a stream": (
+        stream({"content": "Hel"}, reason=None, done=False)
+        + b'data: {"choices": [{"delta": {"content": ""}, "finish_reason": "error", "error": '
+        b'{"code": 502, "message": "Provider returned error"}}]}\n\ndata: [DONE]\n\n',
+        EVENTS,
+        TransientError,
+        "model.unavailable",
+    ),
+    "an error inside of the choice of a whole answer": (
+        b'{"choices": [{"message": {"content": "Hel"}, "finish_reason": "error", '
+        b'"error": {"code": 429, "message": "slow down"}}]}',
+        "application/json",
+        TransientError,
+        "model.rate_limited",
+    ),
+    "a refusal inside of the choice, before any text": (
+        b'data: {"choices": [{"delta": {}, "error": {"code": 400, "message": "no"}}]}\n\n',
+        EVENTS,
+        RefusedError,
+        "model.refused",
+    ),
+    "a refusal inside of the choice, behind text": (
+        stream({"content": "Hel"}, reason=None, done=False)
+        + b'data: {"choices": [{"delta": {}, "error": {"code": 400, "message": "no"}}]}\n\n',
+        EVENTS,
+        PermanentError,
+        "model.refused",
+    ),
+    "an error as the reason to stop": (
+        stream({"content": "Hel"}, reason="error"),
+        EVENTS,
+        TransientError,
+        "model.broken_reply",
+    ),
+    "an error as the reason to stop, beside a call": (
+        stream([piece("web__search", A, index=0, id="x")], reason="ERROR"),
+        EVENTS,
+        TransientError,
+        "model.broken_reply",
     ),
     "a context that is too long, in a stream": (
         b'data: {"error": {"message": "exceeds the context window", "code": 400}}\n\n',

@@ -4,16 +4,24 @@ import asyncio
 import itertools
 import logging
 import random
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from session_runtime.errors import PermanentError, TransientError
 from session_runtime.generation import Profile
-from session_runtime.models.base import ModelReply, ModelRequest, OnText
+from session_runtime.models.base import FILTERED, INCOMPLETE, ModelReply, ModelRequest, OnText
 
 FIRST_WAIT_S = 0.5
 LONGEST_WAIT_S = 20.0
 CONTEXT_TOO_LONG = "model.context_too_long"
+_WHY_BLANK: Mapping[str | None, str] = MappingProxyType(
+    {
+        "length": " before its output limit (finish_reason 'length'); raise the profile's "
+        "max_output_tokens, which counts thinking too",
+        INCOMPLETE: f": the service broke it off (finish_reason {INCOMPLETE!r})",
+    }
+)
 _log = logging.getLogger(__name__)
 
 ModelFault = TransientError | PermanentError
@@ -94,7 +102,8 @@ class ModelCall:
 
     async def _ask_once(self, candidate: Candidate) -> ModelReply:
         on_text = self._on_attempt(next(self._attempts), candidate.profile.name)
-        reply = await self._in_time(candidate.profile.model.reply(candidate.request, on_text))
+        request = replace(candidate.request, until=self._deadline)
+        reply = await self._in_time(candidate.profile.model.reply(request, on_text))
         self._on_reply(reply)
         _refuse_blank(reply)
         return reply
@@ -176,10 +185,19 @@ def _too_long_as_well(failed: Profile, error: ModelFault, other: Profile) -> str
 
 
 def _refuse_blank(reply: ModelReply) -> None:
-    if not reply.calls and not any(_is_visible(char) for char in reply.text):
-        raise TransientError(
-            "the model gave neither text nor a tool call", code="model.empty_answer"
+    """A filter keeps the same answer back again, so that only another model may give one."""
+    if reply.calls or any(_is_visible(char) for char in reply.text):
+        return
+    if reply.finish_reason == FILTERED:
+        raise PermanentError(
+            "the model's service kept the whole answer back "
+            f"(finish_reason {FILTERED!r}); ask in other words, or name a fallback",
+            code="model.filtered",
         )
+    raise TransientError(
+        f"the model gave neither text nor a tool call{_WHY_BLANK.get(reply.finish_reason, '')}",
+        code="model.empty_answer",
+    )
 
 
 def _is_visible(char: str) -> bool:

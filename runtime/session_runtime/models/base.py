@@ -21,7 +21,10 @@ NUDGE = (
 INCOMPLETE: Final = "incomplete"
 """Why a reply ended, where it broke off and the service did not say why."""
 
-CUT_OFF: Final = frozenset({"length", "content_filter", INCOMPLETE})
+FILTERED: Final = "content_filter"
+"""Why a reply ended, where a filter of the service, or the model itself, refuses to say more."""
+
+CUT_OFF: Final = frozenset({"length", FILTERED, INCOMPLETE})
 """Why a reply ended, where the model had more to say."""
 
 _REASONS: Final = CUT_OFF | {"stop", "tool_calls", "function_call"}
@@ -32,10 +35,10 @@ _IN_OUR_WORDS: Final[Mapping[str, str]] = MappingProxyType(
         "tool_use": "tool_calls",
         **dict.fromkeys(("max_tokens", "max_output_tokens", "model_length"), "length"),
         "model_context_window_exceeded": "length",
-        **dict.fromkeys(("refusal", "safety", "recitation", "blocklist", "spii"), "content_filter"),
-        **dict.fromkeys(("prohibited_content", "content_filtered"), "content_filter"),
-        "guardrail_intervened": "content_filter",
-        **dict.fromkeys(("pause_turn", "abort"), INCOMPLETE),
+        **dict.fromkeys(("refusal", "safety", "recitation", "blocklist", "spii"), FILTERED),
+        **dict.fromkeys(("prohibited_content", "content_filtered"), FILTERED),
+        "guardrail_intervened": FILTERED,
+        **dict.fromkeys(("pause_turn", "abort", "error"), INCOMPLETE),
     }
 )
 """What other families of services call the reasons of chat completions; gateways hand them on."""
@@ -49,6 +52,8 @@ class ModelRequest:
     the provider accepts and back (ASK-12). ``carry`` is what the last reply of the same ask and profile
     handed over, None in the first turn; only the adapter that made it knows what is in it. ``form`` is the
     JSON schema that the whole text of the reply must fit, for wires that can ask for one; None for any text.
+    ``until`` is the event-loop time at which the ask ends: nothing that can be done without is waited for
+    so long that the turn could not go on; None if that is not known.
     """
 
     messages: tuple[Message, ...]
@@ -56,6 +61,7 @@ class ModelRequest:
     names: WireNames
     carry: object = None
     form: JsonObject | None = None
+    until: float | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ MAX_ID_CHARS: Final = 4_096
 """Some gateways put a signature into the ids of calls; what is longer counts as no id."""
 
 _USABLE_ID: Final = re.compile(r"[!-~]+")
+_DIGITS: Final = re.compile("[0-9]{1,9}")
 _LEGACY_INDEX: Final = -1
 
 
@@ -82,13 +83,15 @@ class CallAssembly:
     def add_piece(self, item: Mapping[str, Any]) -> None:
         """Add a piece of a streamed call to the call it belongs to, or begin a new one."""
         index = _index(item)
-        call = self._candidate(index, _id(item))
+        call = self._candidate(index, item)
         if call is None or _begins_another(call, item):
             call = self._begin(index)
         elif _repeats(call, item):
             call.arguments.replace("")
         elif call.named_again and _begins_arguments(item):
             call = self._again(call, index)
+        if index is not None:
+            self._by_index.setdefault(index, call)
         named_again = bool(_name(item)) and not _arguments(item) and call.arguments.closed
         self._fill(call, item)
         call.named_again = named_again
@@ -96,7 +99,7 @@ class CallAssembly:
     def add_end(self, item: Mapping[str, Any]) -> None:
         """Take the whole arguments of the call that an item is marked with, in place of its pieces."""
         index = _index(item)
-        call = self._candidate(index, _id(item)) or self._begin(index)
+        call = self._candidate(index, item) or self._begin(index)
         call.arguments.replace("")
         self._fill(call, item)
         call.ended = True
@@ -133,11 +136,15 @@ class CallAssembly:
                 filled.setdefault(told, parts)
         return list(filled.values())
 
-    def _candidate(self, index: int | None, call_id: str) -> _Parts | None:
+    def _candidate(self, index: int | None, item: Mapping[str, Any]) -> _Parts | None:
+        """The call that an item's marks point at; a known id under a new index may go on with its call."""
+        call_id = _id(item)
         if index is not None:
             call = self._by_index.get(index)
             own = self._by_id.get(call_id) if call_id else None
-            return own if own is not None and call is not None else call
+            if own is None or (call is None and (_name(item) or own.arguments.closed)):
+                return call
+            return own
         last = self._calls[-1] if self._calls else None
         if not call_id or last is None:
             return last
@@ -216,7 +223,11 @@ def _function(item: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _index(item: Mapping[str, Any]) -> int | None:
     index = item.get("index")
-    return index if isinstance(index, int) else None
+    if isinstance(index, int):
+        return index
+    if isinstance(index, float) and index.is_integer():
+        return int(index)
+    return int(index) if isinstance(index, str) and _DIGITS.fullmatch(index) else None
 
 
 def _id(item: Mapping[str, Any]) -> str:

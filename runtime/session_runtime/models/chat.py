@@ -43,7 +43,11 @@ class ChatModel:
         before = request.carry if isinstance(request.carry, Carried) else Carried()
         write = partial(self._writer.write, request, memo=before.memo)
         assembly, left_out = await self._server.exchange(
-            write, ReplyAssembly, on_text, frozenset(map(message_key, before.refused))
+            write,
+            ReplyAssembly,
+            on_text,
+            frozenset(map(message_key, before.refused)),
+            request.until,
         )
         refused = message_names(left_out)
         self._log_refusals(refused - before.refused)

@@ -30,7 +30,7 @@ REFUSAL_S: Final = 1.0
 """How long the body of a refusal is read: what counts most is its status."""
 
 USAGE_S: Final = 2.0
-"""How long a reply that is whole waits for its usage, counted from its last event."""
+"""How long a reply that is whole waits for its usage at most, counted from its last event."""
 
 CONNECT_TIMEOUT_S: Final = 10.0
 MAX_LEFT_OUT: Final = 8
@@ -69,10 +69,12 @@ class ModelServer:
         begin: Callable[[faults.Endpoint], AssemblyT],
         on_text: OnText,
         left_out: frozenset[str] = frozenset(),
+        until: float | None = None,
     ) -> tuple[AssemblyT, frozenset[str]]:
         """Post what ``write`` makes without the fields it is given; the answer fills a new assembly.
 
         Returns that and the fields left out: at first ``left_out`` and what was refused for good before.
+        ``until`` is that of the request.
         Raises what ``Model.reply`` raises; RefusedError only before any text was told.
         """
         left_out |= self._left_out
@@ -80,7 +82,7 @@ class ModelServer:
         for changes in itertools.count():
             body = write(left_out)
             try:
-                assembly = await self._post(body, begin(self.endpoint), on_text)
+                assembly = await self._post(body, begin(self.endpoint), on_text, until)
             except faults.RefusedError as refusal:
                 field = body.refused(refusal)
                 if field is None or field.name in left_out or changes == MAX_LEFT_OUT:
@@ -106,7 +108,9 @@ class ModelServer:
             )
         self._left_out |= found
 
-    async def _post(self, body: Body, assembly: AssemblyT, on_text: OnText) -> AssemblyT:
+    async def _post(
+        self, body: Body, assembly: AssemblyT, on_text: OnText, until: float | None
+    ) -> AssemblyT:
         async with self._sent(body) as response:
             if not response.is_success:
                 raise faults.from_response(
@@ -118,7 +122,8 @@ class ModelServer:
                 )
             self._check_encoding(response.headers.get("content-encoding", ""))
             content_type = response.headers.get("content-type", "")
-            await _read(response, ReplyReader(self.endpoint, content_type, assembly, on_text))
+            reader = ReplyReader(self.endpoint, content_type, assembly, on_text)
+            await _read(response, reader, until)
         return assembly
 
     def _check_encoding(self, encoding: str) -> None:
@@ -167,7 +172,7 @@ def _certificates(base_url: str) -> ssl.SSLContext:
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # plain http: trusts nobody, reads no file
 
 
-async def _read(response: httpx2.Response, reader: ReplyReader) -> None:
+async def _read(response: httpx2.Response, reader: ReplyReader, until: float | None) -> None:
     """Read a body, which is not encoded, until its reply is whole, and what follows as far as it comes."""
     turns = _Turns()
     async with contextlib.aclosing(response.aiter_raw()) as pieces:
@@ -178,18 +183,20 @@ async def _read(response: httpx2.Response, reader: ReplyReader) -> None:
             if reader.complete or reader.done:
                 break
         with contextlib.suppress(TimeoutError, httpx2.TransportError):
-            await _read_rest(pieces, reader, turns)
+            await _read_rest(pieces, reader, turns, until)
     reader.close()
 
 
-async def _read_rest(pieces: AsyncGenerator[bytes], reader: ReplyReader, turns: "_Turns") -> None:
+async def _read_rest(
+    pieces: AsyncGenerator[bytes], reader: ReplyReader, turns: "_Turns", until: float | None
+) -> None:
     """Read what may follow a whole reply: its usage, then the end, which frees the connection.
 
     Neither is waited for long, as some servers send neither. Pings do not prolong the wait, events do:
     a few servers give a reason to stop with every piece.
     """
     clock = asyncio.get_running_loop().time
-    async with asyncio.timeout(_rest_s(reader)) as limit:
+    async with asyncio.timeout(_rest_s(reader, until)) as limit:
         async for piece in pieces:
             if turns.due():
                 await asyncio.sleep(0)
@@ -198,11 +205,15 @@ async def _read_rest(pieces: AsyncGenerator[bytes], reader: ReplyReader, turns: 
             known = reader.events
             reader.feed(piece)
             if reader.events > known:
-                limit.reschedule(clock() + _rest_s(reader))
+                limit.reschedule(clock() + _rest_s(reader, until))
 
 
-def _rest_s(reader: ReplyReader) -> float:
-    return _AFTER_DONE_S if reader.done else USAGE_S
+def _rest_s(reader: ReplyReader, until: float | None) -> float:
+    """The time for what may follow, of which an ask that ends soon has half of what is left to it."""
+    most = _AFTER_DONE_S if reader.done else USAGE_S
+    if until is None:
+        return most
+    return min(most, max(0.0, until - asyncio.get_running_loop().time()) / 2)
 
 
 class _Turns:

@@ -54,7 +54,7 @@ class MessagesModel:
         before = carry if isinstance(carry, Carried) else Carried(len(request.tools))
         write = partial(self._writer.write, request, before.first_tools, memo=before.memo)
         assembly, left_out = await self._server.exchange(
-            write, MessageAssembly, on_text, before.left_out
+            write, MessageAssembly, on_text, before.left_out, request.until
         )
         reply = assembly.reply(request.names, call_ids(request.messages), self._origin)
         calls = self._writer.own_arguments(request, reply.calls)

@@ -5,7 +5,7 @@ stream although nobody asked.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final, Literal, Protocol
 
 from session_runtime.errors import PermanentError, TransientError
@@ -17,6 +17,7 @@ MAX_BODY_BYTES: Final = 32 * 1024 * 1024
 MAX_DOCUMENT_BYTES: Final = 8 * 1024 * 1024
 _DECODER: Final = json.JSONDecoder()
 _DONE: Final = "[DONE]"
+_TOO_LARGE: Final = "model.reply_too_large"
 _TYPE: Final = "type"
 _BLANK: Final = b" \t\r\n\xef\xbb\xbf"
 _DOCUMENTS: Final = frozenset({b"{", b"[", b"<"})
@@ -30,7 +31,7 @@ class Assembly(Protocol):
     """A reply in the making, in the words of one wire.
 
     ``add`` and ``add_whole`` return the text that is new, and raise TransientError or PermanentError
-    for what is no answer. Neither is given error objects.
+    for what is no answer. Neither is given what is an error object as a whole.
     """
 
     @property
@@ -101,16 +102,14 @@ class ReplyReader:
             self._document += piece
             self._check_size(len(self._document), self._max_document_bytes)
         else:
-            for event in self._parser.feed(piece):
-                self._add_event(event)
+            self._add_events(self._parser.feed(piece))
 
     def close(self) -> None:
         """The body ended: the reply is whole, or this raises."""
         if self._first_byte in _DOCUMENTS:
             self._add_document(bytes(self._document))
             return
-        for event in self._parser.close():
-            self._add_last(event)
+        self._add_events(self._parser.close())
         self._check_end()
 
     def _check_size(self, size: int, most: int) -> None:
@@ -130,6 +129,15 @@ class ReplyReader:
             raise faults.broken_reply(self._endpoint, "an empty body")
         raise faults.not_an_api(self._endpoint, f"content type {self._content_type or 'unknown'}")
 
+    def _add_events(self, events: Iterable[SseEvent]) -> None:
+        """Take events; behind a whole reply garbage, half of one or an error does no harm."""
+        for event in events:
+            try:
+                self._add_event(event)
+            except (TransientError, PermanentError) as error:
+                if not self.complete or error.code == _TOO_LARGE:
+                    raise
+
     def _add_event(self, event: SseEvent) -> None:
         data = event.data.strip()
         if self.done or not data:
@@ -145,14 +153,6 @@ class ReplyReader:
         if isinstance(chunk, dict):
             chunk.setdefault(_TYPE, event.type)
             self._take(self._assembly.add, chunk)
-
-    def _add_last(self, event: SseEvent) -> None:
-        """Take an event that nothing ended; behind a whole reply half of one does no harm."""
-        try:
-            self._add_event(event)
-        except TransientError:
-            if not self.complete:
-                raise
 
     def _add_document(self, document: bytes) -> None:
         if self._first_byte == b"<":
@@ -171,12 +171,17 @@ class ReplyReader:
             text = add(chunk)
         except RecursionError as error:
             raise faults.broken_reply(self._endpoint, "JSON that is nested too deeply") from error
+        except faults.RefusedError as refusal:
+            raise self._final(refusal) from None
         if text:
             self._told = True
             self._on_text(text)
 
     def _fault(self, error: object) -> faults.ModelFault:
-        fault = faults.from_error_object(self._endpoint, error)
+        return self._final(faults.from_error_object(self._endpoint, error))
+
+    def _final(self, fault: faults.ModelFault) -> faults.ModelFault:
+        """A request of which text was told is not sent once more in another form."""
         if self._told and isinstance(fault, faults.RefusedError):
             return PermanentError(str(fault), code=fault.code)
         return fault

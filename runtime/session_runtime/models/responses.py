@@ -43,7 +43,7 @@ class ResponsesModel:
         chain = request.carry if isinstance(request.carry, Chain) else self._start
         write = partial(self._writer.write, request, chain)
         assembly, left_out = await self._server.exchange(
-            write, ResponseAssembly, on_text, chain.left_out
+            write, ResponseAssembly, on_text, chain.left_out, request.until
         )
         if CHAIN in left_out - chain.left_out:
             self._log_refusal()

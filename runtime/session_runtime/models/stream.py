@@ -19,6 +19,11 @@ from session_runtime.types import JsonObject, Usage
 _PLAIN_REASONS: Final = frozenset(
     {"stop", "tool_calls", "function_call", "length", "content_filter"}
 )
+_ERROR: Final = "error"
+"""The reason to stop of gateways whose provider failed in the middle; they may say in the choice how."""
+
+_FIRST: Final = (None, 0, "0", "")
+"""How the first choice is marked."""
 
 
 class ReplyAssembly:
@@ -61,15 +66,22 @@ class ReplyAssembly:
         if usage := chunk.get("usage"):
             self._usage = read_usage(usage) or self._usage
         choice = _first_choice(chunk.get("choices"))
+        if error := choice.get("error"):
+            raise faults.from_error_object(self._endpoint, error)
         reason = choice.get("finish_reason")
         if isinstance(reason, str) and reason:
-            self._finish_reason = plain_reason(reason)
+            self._stop(reason)
         delta, message = choice.get("delta"), choice.get("message")
         if isinstance(delta, dict):
             return self._add_delta(delta)
         if isinstance(message, dict) and self._is_empty():
             return self._add_message(message)
         return ""
+
+    def _stop(self, reason: str) -> None:
+        if reason.casefold() == _ERROR:
+            raise faults.broken_reply(self._endpoint, f"it stopped for the reason {reason!r}")
+        self._finish_reason = plain_reason(reason)
 
     def reply(self, names: WireNames, taken_ids: Set[str]) -> ModelReply:
         """The reply so far, with canonical names and with ids that are not in ``taken_ids``.
@@ -125,7 +137,7 @@ class ReplyAssembly:
 
 def _first_choice(choices: object) -> JsonObject:
     for choice in choices if isinstance(choices, list) else ():
-        if isinstance(choice, dict) and not choice.get("index"):
+        if isinstance(choice, dict) and choice.get("index") in _FIRST:
             return choice
     return {}
 

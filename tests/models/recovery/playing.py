@@ -38,7 +38,7 @@ class Writer:
     pieces: Sequence[str]
     calls: tuple[ToolCall, ...] = ()
     extra: dict[str, Any] = field(default_factory=dict)
-    finish_reason: str = "stop"
+    finish_reason: str | None = "stop"
 
     async def reply(self, request: ModelRequest, on_text: OnText) -> ModelReply:
         for piece in self.pieces:

@@ -19,6 +19,7 @@ PIECES = (
     "[TOOL_CALLS]", "[ARGS]", "<think>", "</think>", "```", "```json\n", "\n", " ", "{", "}", "[", "]",
     '"', ":", ",", '{"name": "end", "arguments": {}}', '{"tool_calls": [', '"name"', '"arguments"',
     "end", "\\", "\ud800", "NaN", "9" * 500, "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>",
+    "<seed:tool_call>", "</seed:tool_call>", '{"function_call": ', '"functions.end"',
     "<|python_tag|>", "<|tool_call_begin|>", "<｜tool▁calls▁begin｜>", "<｜tool▁sep｜>",
 )  # fmt: skip
 TEXT = st.lists(st.sampled_from(PIECES) | st.text(max_size=5), max_size=30).map("".join)
@@ -38,10 +39,11 @@ async def test_any_text_is_either_calls_and_not_told_or_told_as_it_is_answered(
     cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=5)))
     pieces = [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]
     reply, told = await played(pieces)
-    if reply.calls:
-        assert reply.text == ""
-    else:
+    if reply.text:
+        assert not reply.calls
         assert "".join(told) == reply.text
+    elif not reply.calls:
+        assert "".join(told) in text.rpartition("</think>")[0]
 
 
 @settings(max_examples=300, deadline=None)

@@ -28,6 +28,10 @@ HALVES = [
     '{"name": "files.wri',
     '{"name": "w\\u0065a',
     '{"arguments": {"city": "Rome"}, "na',
+    '{"function_call": {"name": "no_such_tool", "arg',
+    '{"function_ca',
+    '{"name": "functions.wea',
+    '{"name": "funct',
     '{"na',
     "{",
     "```js",
@@ -36,6 +40,32 @@ HALVES = [
     '```xml\n<invoke name="wea',
     f"So it is.</think>\n{KNOWN}",
     f"<think>So it is.</think>\n```json\n{KNOWN}",
+]  # fmt: skip
+UNFINISHED = [
+    '<tool_call>{"name": "weather__today", "arguments": {"city": "Ro',
+    '<tool_call>\n{"name": "weather__today", "arguments": {"days": 1, ',
+    '<tool_call>{"name": "weather__today", "arguments": {"detail": tr',
+    '<tool_call>{"name": "weather__today"',
+    '<tool_call>{"name": "wea',
+    '<tool_call>{"arguments": {"city": "Rome"}, "name": "end"',
+    '<tool_call>{"name": "end", "arguments": {}}</tool_call><tool_call>{"name": "send_message",',
+    '<tool_call>{"name": "end", "arguments": {}}</tool_call>\n<tool_c',
+    "<tool_call>weather__today\n<arg_key>city</arg_key>\n<arg_value>Ro",
+    "<tool_call>weather__today",
+    '<|tool_call|>[{"name": "end", "arguments": {}}',
+    '<|python_tag|>{"name": "weather__today", "parameters": {"city',
+    '<function=weather__today>{"city": "Rome"',
+    "<function=weather__today><parameter=city>Rome</function>",
+    "<function=weather__to",
+    '<invoke name="weather__today"><parameter name="city">Rome</parameter>',
+    '<function_calls><invoke name="weather__today"><parameter name="ci',
+    "<seed:tool_call><function=weather__today><parameter=city>Ro",
+    "[TOOL_CALLS]weather__today",
+    '[TOOL_CALLS][{"name": "end", "arguments": {}}, ',
+    "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>end<｜tool▁sep｜>{",
+    "<|tool_calls_section_begin|><|tool_call_begin|>functions.end:0<|tool_call_argument_begin|>{",
+    '<think>Hm.</think>\n<tool_call>{"name": "weather__today", "arg',
+    'So it is.</think>\n<tool_call>{"name": "weather__today", "arg',
 ]  # fmt: skip
 DATA = [
     '{"name": "Ada", "arg',
@@ -55,6 +85,9 @@ DATA = [
     '{"tool_calls": [{"who": "Ada"',
     '{"tool_calls": 17, "other": 3',
     '[1, 2, {"name": "end"',
+    '{"function_call": "end',
+    '{"function_call": {"name": "end", "arguments": {}}, "tool_calls": [',
+    '{"name": "functions.sin", "arg',
     '```json\n{"name": "Ada", "born": 18',
     '```json\n{"tool_calls": [{"function": {"name": "no_such_tool", "arg',
     "```python\nimport os\npri",
@@ -69,6 +102,17 @@ DATA = [
 @pytest.mark.parametrize("reason", ["length", "content_filter", "incomplete"])
 @pytest.mark.parametrize("text", HALVES)
 async def test_nothing_of_a_call_that_broke_off_is_told(text: str, reason: str) -> None:
+    reply, told = await played(list(text), finish_reason=reason)
+    behind = "".join(told).removeprefix("So it is.")
+    assert (reply.calls, reply.text, behind) == ((), "", "")
+
+
+@pytest.mark.requirement("ASK-6")
+@pytest.mark.parametrize("reason", ["stop", "tool_calls", None, "length"])
+@pytest.mark.parametrize("text", UNFINISHED)
+async def test_calls_that_lack_their_end_are_not_told_whatever_the_reason_to_stop(
+    text: str, reason: str | None
+) -> None:
     reply, told = await played(list(text), finish_reason=reason)
     behind = "".join(told).removeprefix("So it is.")
     assert (reply.calls, reply.text, behind) == ((), "", "")

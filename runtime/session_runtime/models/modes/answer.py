@@ -48,6 +48,11 @@ class AnswerFinder:
         """Whether the object has a key of the form, or broke off where one may have begun."""
         return self._has_key or (self._step == self._key and self._may_be_key())
 
+    @property
+    def inside(self) -> bool:
+        """Whether what came last is a part of the answer, which goes on."""
+        return self._step == self._answer
+
     def add(self, piece: str) -> str:
         """Take the next piece of the reply; returns the piece of the answer that is certain now."""
         self._told = []

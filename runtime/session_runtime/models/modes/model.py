@@ -6,7 +6,15 @@ from functools import partial
 from itertools import count
 from typing import Final
 
-from session_runtime.models.base import Model, ModelReply, ModelRequest, OnText, call_ids
+from session_runtime.models.base import (
+    CUT_OFF,
+    INCOMPLETE,
+    Model,
+    ModelReply,
+    ModelRequest,
+    OnText,
+    call_ids,
+)
 from session_runtime.models.modes.reading import Read, StreamedAnswer, read_reply
 from session_runtime.models.modes.schema import ReplySchema, SchemaForm
 from session_runtime.models.modes.text import TextForm
@@ -59,7 +67,11 @@ class SchemaModel:
             return reply
         read = await _read(reply.text)
         answer.end(read)
-        return replace(reply, text=read.text, calls=tuple(_calls(read.calls, request)))
+        reason = reply.finish_reason
+        if read.broke_off and reason not in CUT_OFF:
+            reason = INCOMPLETE
+        calls = tuple(_calls(read.calls, request))
+        return replace(reply, text=read.text, calls=calls, finish_reason=reason)
 
     async def aclose(self) -> None:
         """Close the model."""

@@ -18,17 +18,22 @@ _FENCED: Final = re.compile(r"\s*+```(?:json)?+\s*+(\{.*\})\s*+```\s*", re.DOTAL
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A reply: its answer and its calls; ``ours`` if it was written in the form, whole or not."""
+    """A reply: its answer and its calls; ``ours`` if it was written in the form, whole or not.
+
+    ``broke_off`` if it ended in the middle of the answer.
+    """
 
     text: str = ""
     calls: tuple[Written, ...] = ()
     ours: bool = True
+    broke_off: bool = False
 
 
 def read_reply(text: str) -> Read:
     """What an object says, a code fence around it or not; a text in no such form is the answer itself.
 
-    An answer counts as far as it came, whatever is wrong behind it; calls only if all is well-formed.
+    An answer counts as far as it came, whatever is wrong behind it, and one that is no text as its JSON;
+    calls count only if all is well-formed.
     """
     fenced = _FENCED.fullmatch(text)
     try:
@@ -39,23 +44,24 @@ def read_reply(text: str) -> Read:
         return Read(text, ours=False)
     answer, calls = value.get(ANSWER), value.get(CALLS)
     listed = calls[:MAX_CALLS] if isinstance(calls, list) else []
-    return Read(answer if isinstance(answer, str) else "", tuple(map(_call, listed)))
+    return Read("" if answer is None else _as_text(answer), tuple(map(_call, listed)))
 
 
 def _broken(text: str) -> Read:
     finder = AnswerFinder()
     answer = finder.add(text)
-    return Read(answer) if finder.ours else Read(text, ours=False)
+    return Read(answer, broke_off=finder.inside) if finder.ours else Read(text, ours=False)
+
+
+def _as_text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _call(value: object) -> Written:
     """One call; what is none gets an empty name, so that the model is told that there is no such tool."""
     fields: Mapping[str, Any] = value if isinstance(value, dict) else {}
     name, given = fields.get("name"), fields.get("arguments")
-    written = "" if given is None else given
-    if not isinstance(written, str):
-        written = json.dumps(written, ensure_ascii=False)
-    return Written(name if isinstance(name, str) else "", written)
+    return Written(name if isinstance(name, str) else "", "" if given is None else _as_text(given))
 
 
 class StreamedAnswer:

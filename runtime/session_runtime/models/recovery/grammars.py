@@ -23,6 +23,7 @@ _AROUND_JSON: Final = (
     ("<|action_start|><|plugin|>", "<|action_end|>"),
     ("<|python_tag|>", ""),
 )
+_SEED: Final = "<seed:tool_call>"
 
 
 def _grammars() -> Mapping[str, Grammar]:
@@ -35,6 +36,9 @@ def _grammars() -> Mapping[str, Grammar]:
     }
     for opening, closing in _AROUND_JSON:
         grammars[opening] = partial(tags.read_marked_json, opening=opening, closing=closing)
+    grammars[_SEED] = partial(
+        tags.read_wrapped_functions, opening=_SEED, closing="</seed:tool_call>"
+    )
     for namespace in _NAMESPACES:
         grammars[f'<{namespace}invoke name="'] = partial(tags.read_invokes, namespace=namespace)
     for wrapper, namespace in _AROUND_INVOKES:

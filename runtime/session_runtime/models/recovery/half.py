@@ -16,7 +16,7 @@ from session_runtime.models.recovery.beginning import (
 from session_runtime.models.recovery.json_calls import (
     ARGUMENTS,
     BESIDE,
-    ENVELOPE,
+    ENVELOPES,
     KINDS,
     NAMES,
     ROLES,
@@ -28,9 +28,13 @@ from session_runtime.models.recovery.reading import END_TOKENS, MAX_TEXT_CHARS
 from session_runtime.models.recovery.written import Cursor, NoEnvelopeError
 
 _OF_CALL: Final = frozenset({*NAMES, *ARGUMENTS, *BESIDE})
-_OF_ENVELOPE: Final = frozenset({ENVELOPE, "content", "role"})
-_ALTERNATIVES: Final = (frozenset(NAMES), frozenset(ARGUMENTS))
+_OF_ENVELOPE: Final = frozenset({*ENVELOPES, "content", "role"})
+_ALTERNATIVES: Final = (frozenset(NAMES), frozenset(ARGUMENTS), frozenset(ENVELOPES))
 _NAME_IN_MARKS: Final = re.compile(r'(?:"name"\s*+:\s*+"|<function=|invoke name=")([^">]*+)(.?)')
+_NAME_BEHIND_MARK: Final = re.compile(
+    r'(?:"(?:name|function|tool)"\s*+:\s*+"|<function=|invoke name="|<tool_call>\s*+|\[TOOL_CALLS\]\s*+'
+    r"|<｜tool▁call▁begin｜>(?:function<｜tool▁sep｜>)?+|<\|tool_call_begin\|>\s*+)([\w./-]++)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,14 @@ def is_half(text: str, names: Names) -> bool:
     if begun.startswith(FENCE):
         return _in_fence(begun, names)
     return not begun.startswith(("{", "[")) or _calls(Cursor(begun), names, fenced=False)
+
+
+def names_a_tool(text: str, names: Names) -> bool:
+    """Whether the first name behind the marks of a text is a tool's, or all that came of it."""
+    found = _NAME_BEHIND_MARK.search(text)
+    if found is None:
+        return False
+    return names.known(found[1]) or (found.end() == len(text) and names.begun(found[1]))
 
 
 def _without_half_token(text: str) -> str:
@@ -135,7 +147,7 @@ def _members(
         if not cursor.takes(":") or cursor.done:
             return cursor.done
         value = _whole(cursor)
-        which = of_envelope if key == ENVELOPE else names
+        which = of_envelope if key in ENVELOPES else names
         if value is _BROKEN:
             return _value(key, cursor, which, marked=marked)
         if not _fits(key, value, which, marked=marked):
@@ -166,6 +178,8 @@ def _fits(key: str, value: object, names: Names, *, marked: bool) -> bool:
             return value in ROLES
         case "content":
             return not value
+        case "function_call":
+            return _is_call(value, names, marked=True)
         case "tool_calls":
             return isinstance(value, list) and all(
                 _is_call(each, names, marked=True) for each in value
@@ -189,6 +203,8 @@ def _value(key: str, cursor: Cursor, names: Names, *, marked: bool) -> bool:
             return any(each.startswith(rest) for each in ("null", '"assistant"'))
         case "content":
             return any(each.startswith(rest) for each in ("null", '""'))
+        case "function_call":
+            return rest.startswith("{") and _members(cursor, names, names, _OF_CALL, marked=True)
         case "tool_calls":
             return cursor.takes("[") and _row(cursor, names, _OF_CALL, marked=True)
     return True

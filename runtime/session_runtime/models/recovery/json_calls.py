@@ -18,7 +18,9 @@ BESIDE: Final = frozenset({"id", "type", "index"})
 KINDS: Final = frozenset({"function", "tool_call", "function_call"})
 ROLES: Final = frozenset({None, "assistant"})
 ENVELOPE: Final = "tool_calls"
-FIRST_KEYS: Final = (*NAMES, *ARGUMENTS, "id", "type", "index", ENVELOPE, "content", "role")
+OLD_ENVELOPE: Final = "function_call"
+ENVELOPES: Final = (ENVELOPE, OLD_ENVELOPE)
+FIRST_KEYS: Final = (*NAMES, *ARGUMENTS, "id", "type", "index", *ENVELOPES, "content", "role")
 """The keys with one of which every object that is a call or an envelope begins."""
 
 _RAW: Final = re.compile(
@@ -58,14 +60,17 @@ def read_call(value: object, *, marked: bool) -> WrittenCall:
 
 
 def read_envelope(value: object) -> list[WrittenCall] | None:
-    """The calls of an object ``{"tool_calls": [...]}``, None if it is no such object."""
-    if not isinstance(value, dict) or ENVELOPE not in value:
+    """The calls of ``{"tool_calls": [...]}`` or ``{"function_call": {...}}``, None for what is neither."""
+    key = (
+        next((key for key in ENVELOPES if key in value), None) if isinstance(value, dict) else None
+    )
+    if not isinstance(value, dict) or key is None:
         return None
     empty = not value.get("content") and value.get("role") in ROLES
-    calls = value[ENVELOPE]
-    if not empty or value.keys() - {ENVELOPE, "content", "role"}:
+    if not empty or value.keys() - {key, "content", "role"}:
         raise NoEnvelopeError
-    return [read_call(call, marked=True) for call in _filled(calls)]
+    calls = _filled(value[key]) if key == ENVELOPE else [value[key]]
+    return [read_call(call, marked=True) for call in calls]
 
 
 def read_raw(text: str) -> WrittenCall:

@@ -15,10 +15,10 @@ from session_runtime.models.base import (
     call_ids,
 )
 from session_runtime.models.recovery.beginning import Known
-from session_runtime.models.recovery.half import Names, is_half
+from session_runtime.models.recovery.half import Names, is_half, names_a_tool
 from session_runtime.models.recovery.held import HeldText
 from session_runtime.models.recovery.parameters import arguments_of
-from session_runtime.models.recovery.reading import read
+from session_runtime.models.recovery.reading import Reading, read
 from session_runtime.models.recovery.thinking import (
     CLOSING,
     Split,
@@ -32,6 +32,9 @@ from session_runtime.threads import aside
 from session_runtime.types import ToolCall
 
 READ_AT_ONCE_CHARS: Final = 16_384
+_NAMESPACE: Final = "functions."
+"""What models write before the name of a tool that were taught so by the prompts of OpenAI."""
+
 THINKING: Final = "reasoning_content"
 """The field of a message in which services of the wire ``chat`` take the thinking of an earlier turn."""
 
@@ -103,25 +106,27 @@ class _Found:
 async def _found(split: Split, reply: ModelReply, known: Known, request: ModelRequest) -> _Found:
     """What is in a reply; a long one is read without holding up anybody."""
     broke_off = reply.finish_reason in CUT_OFF
-    names = Names(known, request.names.begins) if broke_off else None
-    work = partial(_read, split, known, names)
+    names = Names(known, partial(_begins, request))
+    work = partial(_read, split, names, broke_off=broke_off)
     if len(split.answer) <= READ_AT_ONCE_CHARS:
         return work()
     return await aside("reading calls in a text", work)
 
 
-def _read(split: Split, known: Known, names: Names | None) -> _Found:
+def _read(split: Split, names: Names, *, broke_off: bool) -> _Found:
     """Calls that are the answer, or stand behind the end of a thinking that the server had opened.
 
-    With ``names`` the text broke off, so that it may be half of them.
+    A text that broke off may be half of them; any other only if it is nothing but their beginning.
     """
     answer, thinking = split.answer, split.thinking
-    written = read(answer, known)
-    if not written and not thinking and CLOSING in answer:
+    reading = read(answer, names.known, unclosed=not broke_off)
+    if reading == Reading() and not thinking and CLOSING in answer:
         before, _, answer = answer.partition(CLOSING)
-        written, thinking = read(answer, known), before.strip()
-    if names is None or written:
-        return _Found(written, thinking)
+        reading, thinking = read(answer, names.known, unclosed=not broke_off), before.strip()
+    if reading.calls:
+        return _Found(reading.calls, thinking)
+    if not broke_off:
+        return _Found(half=reading.unfinished and names_a_tool(answer.strip(), names))
     return _Found(
         half=is_half(answer, names) or (answer is not split.answer and not answer.strip())
     )
@@ -133,7 +138,19 @@ def _may_open(text: str) -> bool:
 
 
 def _is_known(request: ModelRequest, name: str) -> bool:
-    return request.names.has(request.names.decode(name))
+    return request.names.has(_canonical(request, name))
+
+
+def _begins(request: ModelRequest, name: str) -> bool:
+    begins = request.names.begins
+    return begins(name) or _NAMESPACE.startswith(name) or begins(name.removeprefix(_NAMESPACE))
+
+
+def _canonical(request: ModelRequest, name: str) -> str:
+    """The name of the tool that is meant; one that no tool has as it was written."""
+    names = request.names
+    short = names.decode(name.removeprefix(_NAMESPACE))
+    return short if names.has(short) and not names.has(names.decode(name)) else names.decode(name)
 
 
 def _calls(written: Iterable[WrittenCall], request: ModelRequest) -> Iterable[ToolCall]:
@@ -142,7 +159,7 @@ def _calls(written: Iterable[WrittenCall], request: ModelRequest) -> Iterable[To
     taken = call_ids(request.messages)
     free_ids = (call_id for n in count() if (call_id := f"call_{n}") not in taken)
     for call_id, call in zip(free_ids, written, strict=False):
-        name = request.names.decode(call.name)
+        name = _canonical(request, call.name)
         yield ToolCall(call_id, name, _arguments(call, tools.get(name)), recovered=True)
 
 

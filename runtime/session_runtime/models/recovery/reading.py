@@ -1,9 +1,10 @@
 """Decides whether a whole text is one envelope of calls and nothing more."""
 
+from dataclasses import dataclass
 from typing import Final
 
 from session_runtime.models.recovery import json_calls
-from session_runtime.models.recovery.beginning import FENCE, HEAD_CHARS, Known, beginning
+from session_runtime.models.recovery.beginning import FENCE, HEAD_CHARS, Known, beginning, is_marked
 from session_runtime.models.recovery.grammars import GRAMMARS
 from session_runtime.models.recovery.written import (
     MAX_CALLS,
@@ -18,25 +19,40 @@ MAX_TEXT_CHARS: Final = 262_144
 END_TOKENS: Final = ("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end|>", "</s>")
 
 
-def read(text: str, known: Known) -> tuple[WrittenCall, ...]:
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The calls of a text; with none, ``unfinished`` if it begins with a mark and ends before they do."""
+
+    calls: tuple[WrittenCall, ...] = ()
+    unfinished: bool = False
+
+
+_NOTHING: Final = Reading()
+
+
+def read(text: str, known: Known, *, unclosed: bool = False) -> Reading:
     """The calls of an envelope with nothing around it but blanks, a code fence, a token of the end.
 
     Nothing for any other text. What does not say itself that it is a call, or stands in a fence, is one only
-    if there are tools of all its names. Takes time in proportion to the text.
+    if there are tools of all its names; so is, with ``unclosed``, whole calls behind a mark of which only
+    what closes them is missing. Takes time in proportion to the text.
     """
     begun = _without_end_token(text.strip())
     if len(begun) > MAX_TEXT_CHARS or beginning(begun[:HEAD_CHARS], known) != "envelope":
-        return ()
+        return _NOTHING
     inside = _unfenced(begun)
-    cursor = Cursor(inside)
+    marked = is_marked(begun)
+    cursor = Cursor(inside, unclosed=unclosed and marked)
     try:
         calls, says_so = _read_whole(inside, cursor)
     except NoEnvelopeError:
-        return ()
-    if not cursor.done or len(calls) > MAX_CALLS:
-        return ()
-    is_meant = (says_so and inside is begun) or all(known(call.name) for call in calls)
-    return tuple(calls) if is_meant else ()
+        return Reading(unfinished=marked and cursor.ran_out)
+    if not cursor.done:
+        return Reading(unfinished=marked and cursor.ran_out)
+    is_meant = says_so and inside is begun and not cursor.lacks_end
+    if len(calls) > MAX_CALLS or not (is_meant or all(known(call.name) for call in calls)):
+        return _NOTHING
+    return Reading(tuple(calls))
 
 
 def _without_end_token(text: str) -> str:

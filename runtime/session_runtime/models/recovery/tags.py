@@ -27,7 +27,7 @@ def read_tool_calls(cursor: Cursor) -> list[WrittenCall]:
             calls += _json_inside(cursor, _END)
         elif cursor.sees(FUNCTION):
             calls += read_functions(cursor)
-            cursor.expect(_END)
+            cursor.close(_END)
         else:
             calls.append(WrittenCall(cursor.word(), _keys_and_values(cursor)))
             cursor.expect(_END)
@@ -55,6 +55,15 @@ def read_functions(cursor: Cursor) -> list[WrittenCall]:
     return calls
 
 
+def read_wrapped_functions(cursor: Cursor, opening: str, closing: str) -> list[WrittenCall]:
+    """Functions inside other marks, once or several times in a row."""
+    calls: list[WrittenCall] = []
+    while cursor.takes(opening):
+        calls += read_functions(cursor)
+        cursor.close(closing)
+    return calls
+
+
 def read_invokes(cursor: Cursor, namespace: str) -> list[WrittenCall]:
     """``<invoke name="...">`` with ``<parameter name="...">``, several in a row."""
     calls: list[WrittenCall] = []
@@ -75,7 +84,7 @@ def read_wrapped_invokes(cursor: Cursor, wrapper: str, namespace: str) -> list[W
     """Invokes inside the tag that stands around all calls of a turn."""
     cursor.expect(f"<{wrapper}>")
     calls = read_invokes(cursor, namespace)
-    cursor.expect(f"</{wrapper}>")
+    cursor.close(f"</{wrapper}>")
     return calls
 
 
@@ -84,21 +93,20 @@ def _json_inside(cursor: Cursor, closing: str) -> list[WrittenCall]:
     begin = cursor.place
     try:
         calls = read_calls(cursor, marked=True)
-        cursor.expect(closing)
+        cursor.close(closing)
     except NoEnvelopeError:
         if not closing:
             raise
         cursor.look_again(begin)
-        return [read_raw(cursor.before(closing))]
+        return [read_raw(cursor.json_before(closing))]
     return calls
 
 
 def _object_text(cursor: Cursor) -> str:
     """The text of one object up to the end of its function."""
-    text = cursor.before("</function>").strip()
-    if not text.startswith("{"):
+    if not cursor.sees("{"):
         raise NoEnvelopeError
-    return text
+    return cursor.json_before("</function>").strip()
 
 
 def _parameters(cursor: Cursor) -> Parameters:

@@ -38,8 +38,8 @@ def read_deepseek(cursor: Cursor) -> list[WrittenCall]:
             cursor.expect("```")
         else:
             calls.append(WrittenCall(name, _object(cursor)))
-        cursor.expect("<｜tool▁call▁end｜>")
-    cursor.expect("<｜tool▁calls▁end｜>")
+        cursor.close("<｜tool▁call▁end｜>")
+    cursor.close("<｜tool▁calls▁end｜>")
     return calls
 
 
@@ -51,8 +51,8 @@ def read_kimi(cursor: Cursor) -> list[WrittenCall]:
         call_id = cursor.name("<|tool_call_argument_begin|>")
         name = call_id.removeprefix("functions.").rpartition(":")[0]
         calls.append(WrittenCall(checked_name(name), _object(cursor)))
-        cursor.expect("<|tool_call_end|>")
-    cursor.expect("<|tool_calls_section_end|>")
+        cursor.close("<|tool_call_end|>")
+    cursor.close("<|tool_calls_section_end|>")
     return calls
 
 
