@@ -45,19 +45,22 @@ def keep_owner(made: int, folder: Path | int) -> None:
 
 
 def _owner(folder: Path | int) -> os.stat_result | None:
-    """Whose the state is: the folder's owner; in one of root, as volumes are, the owner of its lock."""
+    """Whose the state is: the owner of the daemon's lock, of the folder if there is none or it is root's."""
     try:
         found = os.stat(folder)  # noqa: PTH116 - it may be a descriptor
     except FileNotFoundError:
         return None
-    if found.st_uid != _ROOT:
-        return found
+    lock = _lock_in(folder)
+    return found if lock is None or lock.st_uid == _ROOT else lock
+
+
+def _lock_in(folder: Path | int) -> os.stat_result | None:
     try:
         if isinstance(folder, int):
             return os.stat(LOCK, dir_fd=folder, follow_symlinks=False)
         return (folder / LOCK).lstat()
     except OSError:
-        return found
+        return None
 
 
 def make_state_folder(folder: Path, state_dir: Path) -> None:
@@ -85,7 +88,8 @@ def make_state_folder(folder: Path, state_dir: Path) -> None:
 def open_state_file(path: Path, flags: int, state_dir: Path) -> int:
     """Open a file of the state by a descriptor; one that is not there is made, for its owner alone.
 
-    Raises OSError, ForeignStateError among them with no file made.
+    Raises OSError, ForeignStateError among them with no file made. The lock of a daemon that may write
+    into another user's folder is its own: it says whose the state is from then on.
     """
     while True:
         try:
@@ -101,6 +105,8 @@ def open_state_file(path: Path, flags: int, state_dir: Path) -> int:
         try:
             keep_owner(made, state_dir)
         except ForeignStateError:
+            if path.name == LOCK:
+                return made
             os.close(made)
             path.unlink(missing_ok=True)
             raise

@@ -138,6 +138,16 @@ def test_who_cannot_give_files_to_the_daemon_makes_none(state: Path, as_another:
     assert (str(replaced.value), [*state.iterdir()]) == (said, [])
 
 
+def test_a_daemon_that_may_write_into_the_folder_of_another_user_keeps_what_it_makes(
+    state: Path, as_another: int
+) -> None:
+    with locked(state):
+        make_state_folder(state / "audit", state)
+        os.close(open_state_file(state / "trace.jsonl", os.O_WRONLY, state))
+    assert {path.lstat().st_uid for path in state.iterdir()} == {as_another}
+    assert {path.name for path in state.iterdir()} == {LOCK, "audit", "trace.jsonl"}
+
+
 def left_by_root(state: Path, name: str) -> None:
     (state / name).touch(mode=0o600)
     os.chown(state / name, 0, 0)

@@ -142,7 +142,6 @@ class Loop:
         finally:
             opened.model_s = _now() - started
         self._exposure.hand_over(answered.profile)
-        opened.finish_reason = reply.finish_reason
         self.progress.carry = reply.carry
         return reply
 
@@ -185,6 +184,7 @@ class Loop:
         self._scope.emitter.text(text)
 
     def _count(self, opened: OpenTurn, reply: ModelReply) -> None:
+        opened.finish_reason = reply.finish_reason
         usage = reply.usage or self._estimated(opened.turn, reply)
         opened.usage += usage
         self._scope.totals.usage += usage
