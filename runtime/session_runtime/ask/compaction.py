@@ -39,7 +39,9 @@ _DATA: Final = ("{", "[")
 
 def characters(message: Message) -> int:
     """How much of the context a message takes, in characters; an image like a page of text."""
-    calls = sum(len(call.name) + len(call.arguments) for call in message.tool_calls)
+    calls = 0
+    for call in message.tool_calls:
+        calls += len(call.name) + len(call.arguments)
     match message.content:
         case None:
             return calls

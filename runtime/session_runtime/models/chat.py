@@ -15,7 +15,7 @@ from session_runtime.config.models import ModelProfile
 from session_runtime.models.base import ModelReply, ModelRequest, OnText, call_ids
 from session_runtime.models.chat_body import ChatBodyWriter, MessageMemo
 from session_runtime.models.faults import Api
-from session_runtime.models.http import ModelServer
+from session_runtime.models.http import ModelServer, writing
 from session_runtime.models.http_body import message_key, message_names
 from session_runtime.models.stream import ReplyAssembly
 
@@ -41,7 +41,9 @@ class ChatModel:
     async def reply(self, request: ModelRequest, on_text: OnText) -> ModelReply:
         """Send one turn and gather the reply; see ``Model`` for what it raises."""
         before = request.carry if isinstance(request.carry, Carried) else Carried()
-        write = partial(self._writer.write, request, memo=before.memo)
+        write = writing(
+            partial(self._writer.write, request, memo=before.memo), len(request.messages)
+        )
         assembly, left_out = await self._server.exchange(
             write,
             ReplyAssembly,

@@ -9,8 +9,9 @@ import contextlib
 import itertools
 import logging
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime
+from functools import partial
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Final, TypeVar
 
@@ -24,6 +25,7 @@ from session_runtime.models.connections import Connections
 from session_runtime.models.http_body import Body
 from session_runtime.models.masking import secrets_of
 from session_runtime.models.reading import Assembly, ReplyReader
+from session_runtime.threads import aside
 
 MAX_ERROR_BYTES: Final = 64 * 1024
 REFUSAL_S: Final = 1.0
@@ -33,6 +35,7 @@ USAGE_S: Final = 2.0
 """How long a reply that is whole waits for its usage at most, counted from its last event."""
 
 CONNECT_TIMEOUT_S: Final = 10.0
+AT_ONCE_MESSAGES: Final = 1_000
 MAX_LEFT_OUT: Final = 8
 _AFTER_DONE_S: Final = 0.1
 _TURN_S: Final = 0.005
@@ -40,6 +43,18 @@ _PLAIN: Final = frozenset({"", "identity"})
 _log: Final = logging.getLogger(__name__)
 
 AssemblyT = TypeVar("AssemblyT", bound=Assembly)
+Write = Callable[[frozenset[str]], Awaitable[Body]]
+
+
+def writing(write: Callable[[frozenset[str]], Body], messages: int) -> Write:
+    """Write a body of so many messages; very many in a thread, so that they hold up nobody else."""
+
+    async def written(left_out: frozenset[str]) -> Body:
+        if messages <= AT_ONCE_MESSAGES:
+            return write(left_out)
+        return await aside("writing a request", partial(write, left_out))
+
+    return written
 
 
 class ModelServer:
@@ -65,7 +80,7 @@ class ModelServer:
 
     async def exchange(
         self,
-        write: Callable[[frozenset[str]], Body],
+        write: Write,
         begin: Callable[[faults.Endpoint], AssemblyT],
         on_text: OnText,
         left_out: frozenset[str] = frozenset(),
@@ -80,7 +95,7 @@ class ModelServer:
         left_out |= self._left_out
         found: frozenset[str] = frozenset()
         for changes in itertools.count():
-            body = write(left_out)
+            body = await write(left_out)
             try:
                 assembly = await self._post(body, begin(self.endpoint), on_text, until)
             except faults.RefusedError as refusal:

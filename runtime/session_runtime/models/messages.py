@@ -13,7 +13,7 @@ import httpx2
 from session_runtime.config.models import ModelProfile
 from session_runtime.models.base import ModelReply, ModelRequest, OnText, call_ids
 from session_runtime.models.faults import Api
-from session_runtime.models.http import ModelServer
+from session_runtime.models.http import ModelServer, writing
 from session_runtime.models.messages_body import BlockMemo, MessagesBodyWriter
 from session_runtime.models.messages_reply import MessageAssembly
 from session_runtime.models.places import origin_of
@@ -52,7 +52,10 @@ class MessagesModel:
         """Send one turn and gather the reply; see ``Model`` for what it raises."""
         carry = request.carry
         before = carry if isinstance(carry, Carried) else Carried(len(request.tools))
-        write = partial(self._writer.write, request, before.first_tools, memo=before.memo)
+        write = writing(
+            partial(self._writer.write, request, before.first_tools, memo=before.memo),
+            len(request.messages),
+        )
         assembly, left_out = await self._server.exchange(
             write, MessageAssembly, on_text, before.left_out, request.until
         )

@@ -14,7 +14,7 @@ import httpx2
 from session_runtime.config.models import ModelProfile
 from session_runtime.models.base import ModelReply, ModelRequest, OnText, call_ids
 from session_runtime.models.faults import Api
-from session_runtime.models.http import ModelServer
+from session_runtime.models.http import ModelServer, writing
 from session_runtime.models.places import origin_of
 from session_runtime.models.responses_body import CHAIN, Chain, ResponsesBodyWriter
 from session_runtime.models.responses_reply import ResponseAssembly
@@ -41,7 +41,7 @@ class ResponsesModel:
     async def reply(self, request: ModelRequest, on_text: OnText) -> ModelReply:
         """Send one turn and gather the reply; see ``Model`` for what it raises."""
         chain = request.carry if isinstance(request.carry, Chain) else self._start
-        write = partial(self._writer.write, request, chain)
+        write = writing(partial(self._writer.write, request, chain), len(request.messages))
         assembly, left_out = await self._server.exchange(
             write, ResponseAssembly, on_text, chain.left_out, request.until
         )
