@@ -31,7 +31,7 @@ async def sent_results(folder: Path, wire: str, request: AskRequest) -> tuple[An
 @pytest.mark.requirement("ASK-3")
 @pytest.mark.requirement("ASK-4")
 async def test_the_messages_wire_says_which_results_are_failures(tmp_path: Path) -> None:
-    sent, kept = await sent_results(tmp_path, "messages", AskRequest("go"))
+    sent, kept = await sent_results(tmp_path, "anthropic", AskRequest("go"))
     blocks = sent["messages"][-1]["content"]
     assert [block.get("is_error") for block in blocks] == [None, True, True, True]
     assert [message.is_error for message in kept if message.role == "tool"] == [
@@ -54,7 +54,7 @@ async def test_a_failure_is_still_one_in_the_history_of_the_next_ask(tmp_path: P
         "is_error": True,
     }
     history = [Message("user", "before"), *map(message_from_json, written)]
-    sent, _ = await sent_results(tmp_path, "messages", AskRequest("go", history=history))
+    sent, _ = await sent_results(tmp_path, "anthropic", AskRequest("go", history=history))
     assert sent["messages"][2]["content"][0] == {
         "type": "tool_result",
         "tool_use_id": "c9",
