@@ -41,7 +41,7 @@ def message(url: str) -> Any:
 
 
 def by_messages(url: str) -> Any:
-    settings = profile("http://model.test/v1", wire="messages", prompt_cache=False)
+    settings = profile("http://model.test/v1", wire="anthropic", prompt_cache=False)
     body = MessagesBodyWriter(settings, "here").write(message(url), 0, frozenset())
     return json.loads(body.content)["messages"][0]["content"][0]
 
