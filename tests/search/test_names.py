@@ -281,22 +281,25 @@ def test_every_tool_is_found_by_name_and_by_wire_name(
 
 
 @pytest.mark.requirement("TS-3")
-def test_configured_names_resolve_in_order_and_missing_ones_get_the_nearest() -> None:
-    names = ["END", "web.search", "end", "sned_message", "edn", "qqq", "conversation"]
-    nearest = {
-        "sned_message": "messages.send_message",
-        "edn": "end",
-        "qqq": None,
-        "conversation": None,
-    }
-    assert resolve_names(view_of(*MUSIC), names) == (("end", "web.search"), nearest)
+def test_configured_names_resolve_in_order_and_missing_ones_are_told() -> None:
+    names = ["END", "web.search", "end", "sned_message", "edn", "edn"]
+    found = ("end", "web.search"), ("sned_message", "edn")
+    assert resolve_names(view_of(*MUSIC), names) == found
+
+
+@pytest.mark.requirement("TS-3")
+def test_looking_for_configured_names_ranks_nothing_even_if_one_is_missing() -> None:
+    index = index_of([tool(f"group.number_{number}") for number in range(3_000)])
+    view = index.view(index.full_mask - 1)
+    resolve_names(view, ["group.number_1", "nobody.has_it"])
+    assert view.slow
 
 
 @pytest.mark.requirement("TS-3")
 def test_a_configured_name_is_not_an_alias_or_wire_name() -> None:
     view = view_of(*MUSIC, tool("clock.now", aliases=("time",)))
     resolved, missing = resolve_names(view, ["time", "clock__now"])
-    assert (resolved, list(missing)) == ((), ["time", "clock__now"])
+    assert (resolved, missing) == ((), ("time", "clock__now"))
 
 
 @pytest.mark.requirement("TS-2")
@@ -325,3 +328,12 @@ def test_a_name_that_only_folds_to_that_of_the_search_does_not_take_it() -> None
     session = session_of(tool("ｔｏｏｌ_search"))
     assert session.search("tool_search") == result(already=["tool_search"], total=1)
     assert session.search("select:ｔｏｏｌ_search") == result(["ｔｏｏｌ_search"], total=1)
+
+
+def test_what_is_hidden_does_not_decide_how_long_a_spelling_may_be() -> None:
+    spelling = "ab&#x000000000000000000000000000000002e;c"
+    few = index_of([tool("ab.c"), tool("zz")])
+    more = index_of([tool("ab.c"), tool("zz"), tool("n" * 80)])
+    visible = more.view(more.mask(["ab.c", "zz"]))
+    told = [view.resolve(spelling) for view in (few.own_view(), visible)]
+    assert [len(found) for found in told] == [1, 1]

@@ -149,3 +149,26 @@ def test_every_word_of_a_deed_tells_it() -> None:
             words.split(), deed
         )
     assert deed_of(("天气",)) == NO_DEED
+
+
+@pytest.mark.parametrize(
+    ("request_text", "name"),
+    [
+        ("忘记密码", "auth.reset_password"),
+        ("十分钟后叫我", "time.countdown"),
+        ("我想学吉他", "music.tabs"),
+        ("其他语言", "text.translate"),
+    ],
+)
+def test_a_word_of_politeness_inside_of_another_word_is_left_in(
+    request_text: str, name: str
+) -> None:
+    tools = (
+        tool("auth.reset_password", "重置登录密码"),
+        tool("user.delete_password", "删除已保存的密码"),
+        tool("time.countdown", "倒计时，单位为分钟"),
+        tool("music.tabs", "搜索吉他谱"),
+        tool("text.between", "其中语言"),
+        tool("text.translate", "其他语言翻译"),
+    )
+    assert ranked(view_of(*tools), request_text)[0] == name

@@ -99,7 +99,9 @@ def test_suggestions_know_visible_tools_only(
 ) -> None:
     view, alone, specs = case
     wanted = [*(spec.name + "x" for spec in specs), *asked]
-    assert resolve_names(view, wanted) == resolve_names(alone.view(alone.full_mask), wanted)
+    visible = alone.view(alone.full_mask)
+    assert resolve_names(view, wanted) == resolve_names(visible, wanted)
+    assert list(map(view.nearest, wanted)) == list(map(visible.nearest, wanted))
 
 
 @pytest.mark.requirement("TS-2")

@@ -1,7 +1,6 @@
 """What an operator configured that cannot work with the tools at hand (TS-3, TS-10, ASK-12)."""
 
 from collections.abc import Mapping
-from itertools import islice
 from typing import Final
 
 from session_runtime.config.keys import dotted
@@ -23,8 +22,9 @@ def unreachable_names(settings: Settings, index: SearchIndex) -> list[str]:
         ("skills.prefetch_tools", skills.prefetch_tools),
     ):
         _, missing = resolve_names(everything, [name for name in names if name != TOOL_SEARCH])
-        for name, near in islice(missing.items(), MOST_TOLD):
-            hint = f"; did you mean {near!r}?" if near else ""
+        for name in missing[:MOST_TOLD]:
+            near = everything.nearest(name)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
             warnings.append(f"{key}: there is no tool {name!r}{hint}")
         if len(missing) > MOST_TOLD:
             warnings.append(f"{key}: {len(missing) - MOST_TOLD} more names that no tool has")

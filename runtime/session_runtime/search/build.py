@@ -13,7 +13,6 @@ from session_runtime.registry.spec import ToolSpec
 from session_runtime.search.corpus import (
     DOC_SHIFT,
     FIELD_SHIFT,
-    LONGEST_SPELLING,
     PARTED,
     TERM_SHIFT,
     Corpus,
@@ -212,7 +211,6 @@ def _name_tables(
         entries=tuple(tool_entry(name, _own_forms(name, wire.separator)[1]) for name in names),
         name_rank=_ranks(names),
         listing=tuple(sorted(range(len(names)), key=lambda at: _listing_key(names[at]))),
-        longest=LONGEST_SPELLING * max(map(len, chain(names, folded, other, compact)), default=0),
         blanks=max((spelling.count(" ") for spelling in chain(names, folded, other)), default=0),
     )
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from session_runtime.normal_form import normal
-from session_runtime.registry.names import WireNames
+from session_runtime.registry.names import MAX_NAME_LENGTH, WireNames
 from session_runtime.registry.spec import ToolSpec
 from session_runtime.search.directory import Entry
 from session_runtime.search.fields import FieldWeights
@@ -31,6 +31,9 @@ Key = tuple[object, ...]
 NONE: Positions = ()
 LONGEST_SPELLING = 8
 """How many times as long as its name the spelling of a tool may be: apart (``é``) or escaped (``&amp;``)."""
+
+LONGEST_TEXT = LONGEST_SPELLING * MAX_NAME_LENGTH
+"""A text of more characters spells no tool, whatever tools there are."""
 
 _NOT_COMPACT = re.compile(r"[\W_]+")
 _COMPACT = {code: chr(code).lower() if chr(code).isalnum() else None for code in range(128)}
@@ -89,8 +92,7 @@ class NameTables:
 
     Tools by the spellings that name them: case-folded, wire name or alias, compact form. ``entries`` are
     the lines of the directory and ``listing`` the positions in its order, ``name_rank`` orders tools by
-    name. A text of more than ``longest`` characters spells no tool, and one with more than ``blanks``
-    inside names none: it may be but a form of a name.
+    name. A text with more than ``blanks`` inside names no tool: it may be but a form of a name.
     """
 
     names: tuple[str, ...]
@@ -102,7 +104,6 @@ class NameTables:
     entries: tuple[Entry, ...]
     name_rank: npt.NDArray[np.int64]
     listing: Positions
-    longest: int
     blanks: int
 
 

@@ -263,16 +263,16 @@ def open_session(
 
 def resolve_names(
     view: SearchView, names: Iterable[str]
-) -> tuple[tuple[str, ...], dict[str, str | None]]:
-    """Names of a configured list (TS-3): those that exist, and the missing with the nearest name.
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names of a configured list (TS-3): those that exist, and those that are missing.
 
     A name is tried in its exact spelling, then in any case; the order of the list is kept.
     """
     resolved: dict[str, None] = {}
-    missing: dict[str, str | None] = {}
+    missing: dict[str, None] = {}
     for name in names:
         found = view.resolve_canonical(name)
         resolved.update(dict.fromkeys(map(view.name, found)))
         if not found:
-            missing[name] = next(iter(view.nearest(name)), None)
-    return tuple(resolved), missing
+            missing[name] = None
+    return tuple(resolved), tuple(missing)

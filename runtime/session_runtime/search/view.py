@@ -13,7 +13,15 @@ from typing import assert_never
 import numpy as np
 
 from session_runtime.registry.names import MAX_NAME_LENGTH, TOOL_SEARCH
-from session_runtime.search.corpus import LONGEST_SPELLING, NONE, Corpus, Positions, compact, fold
+from session_runtime.search.corpus import (
+    LONGEST_SPELLING,
+    LONGEST_TEXT,
+    NONE,
+    Corpus,
+    Positions,
+    compact,
+    fold,
+)
 from session_runtime.search.directory import directory_text
 from session_runtime.search.keywords import FULL_LAYER, KeywordRanker, Ranking
 from session_runtime.search.lru import Lru
@@ -151,7 +159,7 @@ class SearchView:
 
     def _resolve(self, name: str) -> Positions:
         tables = self._corpus.tables
-        if len(name) > tables.longest or name.strip(_AT_THE_ENDS).count(" ") > tables.blanks:
+        if len(name) > LONGEST_TEXT or name.strip(_AT_THE_ENDS).count(" ") > tables.blanks:
             return NONE
         other = tables.other
         for spelling in spellings(name):
@@ -302,10 +310,9 @@ class SearchView:
 
     def _formed(self, text: str) -> Positions:
         """Tools whose name, last segment or alias has the same letters and digits in the same order."""
-        tables = self._corpus.tables
-        if len(text) > tables.longest:
+        if len(text) > LONGEST_TEXT:
             return NONE
-        return self._visible_among(tables.compact.get(compact(text), NONE))
+        return self._visible_among(self._corpus.tables.compact.get(compact(text), NONE))
 
     def _exactly(self, name: str) -> Positions:
         position = self._corpus.tables.positions.get(name)
