@@ -83,11 +83,13 @@ async def test_the_agent_reads_edits_reads_again_and_checks(tmp_path: Path) -> N
     assert asked.result.text == "The port is 8080 now."
     assert (tmp_path / "docs" / "s.toml").read_text() == "port = 8080\n"
     finished = [(each.agent, each.name, each.status) for each in asked.of(ToolFinished)]
+    side_by_side = slice(2, 4)
+    finished[side_by_side] = sorted(finished[side_by_side])
     assert finished == [
         ("file_agent", "files.read", "ok"),
         ("file_agent", "files.edit", "ok"),
-        ("file_agent", "files.read", "ok"),
         ("file_agent", CHECK, "ok"),
+        ("file_agent", "files.read", "ok"),
         (None, "file_agent", "ok"),
     ]
 

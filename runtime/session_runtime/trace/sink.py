@@ -7,6 +7,7 @@ import os
 import queue
 import stat
 import threading
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -19,6 +20,9 @@ _log = logging.getLogger(__name__)
 
 MAX_QUEUED: Final = 1_000
 CLOSE_TIMEOUT_S: Final = 5.0
+LOOKS: Final = 4
+LOOK_S: Final = 0.005
+"""A line of another process is whole after so many looks, so long apart, or never."""
 
 
 class TraceSink:
@@ -153,11 +157,10 @@ class _TraceFile:
         make_state_folder(self._path.parent, self._state_dir)
         flags = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC
         fd = open_state_file(self._path, flags, self._state_dir)
-        size = os.fstat(fd).st_size
         if stat.S_ISREG(os.fstat(fd).st_mode):
             os.fchmod(fd, 0o600)
-        if size and os.pread(fd, 1, size - 1) != b"\n":
-            os.write(fd, b"\n")  # a line torn by a crash or a full disk stays alone
+        if _is_torn(fd):
+            os.write(fd, b"\n")  # what a crash or a full disk left stays alone
         return fd
 
     def _rotate(self, full: int) -> None:
@@ -205,6 +208,16 @@ def _locked(fd: int) -> bool:
         return False
     except OSError:
         return True  # a file system without locks
+    return True
+
+
+def _is_torn(fd: int) -> bool:
+    """Whether the last line has no end, and gets none: another process may be in the middle of one."""
+    for _ in range(LOOKS):
+        size = os.fstat(fd).st_size
+        if not size or os.pread(fd, 1, size - 1) == b"\n":
+            return False
+        time.sleep(LOOK_S)
     return True
 
 
