@@ -1,5 +1,7 @@
 """Before an edit is applied it is told what it would change of recorded asks (OPS-3)."""
 
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from itertools import count
@@ -117,3 +119,10 @@ async def test_it_is_told_why_there_is_nothing_to_replay(tmp_path: Path) -> None
     async with Runtime.open(path, env={}, watch=False) as runtime:
         untraced = await runtime.preview.of(None, 100)
     assert (untraced["replay"], untraced["why_not"]) == (None, NOT_TRACED)
+
+
+def test_a_daemon_imports_what_replays_only_when_a_replay_is_wanted() -> None:
+    code = (
+        "import session_runtime.app.serve, sys; sys.exit('session_runtime.replay' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

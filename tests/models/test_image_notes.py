@@ -7,7 +7,7 @@ import pytest
 
 from session_runtime.models.base import ModelRequest
 from session_runtime.models.chat_body import ChatBodyWriter
-from session_runtime.models.http_body import IMAGE_NOTE
+from session_runtime.models.content import IMAGE_NOTE
 from session_runtime.types import ImagePart, Message, TextPart, ToolCall
 from tests.models.building import profile, request, tool
 from tests.models.response_items import answered, called, inputs, sent

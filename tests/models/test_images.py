@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from session_runtime.models.chat_body import ChatBodyWriter
-from session_runtime.models.http_body import IMAGE_NOTE
+from session_runtime.models.content import IMAGE_NOTE
 from session_runtime.models.messages_body import MessagesBodyWriter
 from session_runtime.models.responses_body import Chain, ResponsesBodyWriter
 from session_runtime.types import ImagePart, Message

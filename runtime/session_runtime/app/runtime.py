@@ -15,11 +15,11 @@ from session_runtime import __version__
 from session_runtime.app.approvals import ToolApproval
 from session_runtime.app.brake import ToolBrake
 from session_runtime.app.code_look import CodeLook
+from session_runtime.app.deferred import DeferredPreview
 from session_runtime.app.editor import ConfigEditor
 from session_runtime.app.insight import Insight
 from session_runtime.app.metrics import metrics, of_waiting
 from session_runtime.app.presence import presence_of
-from session_runtime.app.preview import ReplayPreview
 from session_runtime.app.reader import ConfigReader
 from session_runtime.app.recent import RecentAsks
 from session_runtime.app.recorded import of_audit
@@ -73,7 +73,7 @@ class Runtime:
         kept: KeptAsks,
         callbacks: Callbacks,
         insight: Insight,
-        preview: ReplayPreview,
+        preview: DeferredPreview,
     ) -> None:
         self._builder = builder
         self._registry = registry
@@ -347,7 +347,7 @@ async def open_runtime(
                         *(ServerControl(current, live), callers, audit, approval, kept),
                         callbacks,
                         Insight(current, registry, recent, records.totals, lambda: service.refused),
-                        ReplayPreview(live, editor, builder.generations),
+                        DeferredPreview(live, editor, builder.generations),
                     )
             finally:
                 await _stop(service, callers, kept)

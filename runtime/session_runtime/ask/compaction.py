@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final
 
 from session_runtime.ask.kept import KeptResults
-from session_runtime.models.http_body import plain_text
+from session_runtime.models.content import plain_text
 from session_runtime.registry.invoke.summary import summarise
 from session_runtime.threads import aside
 from session_runtime.types import Message, TextPart

@@ -10,15 +10,14 @@ from typing import Any, Final
 
 from session_runtime.config.models import ModelProfile
 from session_runtime.models.base import ModelRequest
+from session_runtime.models.content import has_image, plain_text
 from session_runtime.models.extras import call_extra, message_extra
 from session_runtime.models.http_body import (
     Body,
     body_bytes,
-    has_image,
     known_by_name,
     message_fields,
     message_key,
-    plain_text,
     readable_arguments,
     sent_schema,
     to_json,

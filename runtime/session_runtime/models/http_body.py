@@ -11,10 +11,7 @@ from functools import partial
 from typing import Any, Final
 
 from session_runtime.models.faults import RefusedError
-from session_runtime.types import Content, ImagePart, JsonObject, TextPart
-
-IMAGE_NOTE: Final = "[an image, not shown]"
-"""Stands for an image where a service takes none."""
+from session_runtime.types import JsonObject
 
 _MESSAGE_FIELD: Final = "message."
 MAX_NAMES: Final = 100
@@ -136,18 +133,6 @@ def to_json(value: object) -> bytes:
     """Compact JSON in UTF-8; half of a surrogate pair, which UTF-8 cannot hold, becomes ``?``."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain)
     return text.encode("utf-8", "replace")
-
-
-def plain_text(content: Content | None) -> str:
-    """The text of a content, its parts joined by line breaks, with a note for each image."""
-    if content is None or isinstance(content, str):
-        return content or ""
-    return "\n".join(part.text if isinstance(part, TextPart) else IMAGE_NOTE for part in content)
-
-
-def has_image(content: Content | None) -> bool:
-    """Whether there is an image in it."""
-    return isinstance(content, tuple) and any(isinstance(part, ImagePart) for part in content)
 
 
 def sent_schema(schema: JsonObject) -> JsonObject:

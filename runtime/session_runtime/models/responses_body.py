@@ -11,14 +11,13 @@ from typing import Any, Final
 
 from session_runtime.config.models import ModelProfile
 from session_runtime.models.base import ModelRequest
+from session_runtime.models.content import has_image, plain_text
 from session_runtime.models.faults import RefusedError
 from session_runtime.models.http_body import (
     Body,
     OptionalField,
     body_bytes,
-    has_image,
     known_by_name,
-    plain_text,
     readable_arguments,
     sent_schema,
     to_json,

@@ -10,12 +10,8 @@ from itertools import groupby
 from typing import Final, Protocol
 
 from session_runtime.models.base import ModelRequest
-from session_runtime.models.http_body import (
-    plain_text,
-    readable_arguments,
-    sent_schema,
-    to_json,
-)
+from session_runtime.models.content import plain_text
+from session_runtime.models.http_body import readable_arguments, sent_schema, to_json
 from session_runtime.models.memo import SpecMemo
 from session_runtime.registry.deprecation import Shown, described, shown
 from session_runtime.registry.names import WireNames
