@@ -11,7 +11,7 @@ import pytest
 from session_runtime.client.mqtt import MqttAnswer, MqttClient, Signer
 from session_runtime.client.mqtt_line import Broker as Address
 from session_runtime.client.mqtt_line import LineError, NotTakenError
-from session_runtime.errors import PermanentError, RequestError, TransientError
+from session_runtime.errors import PermanentError, RequestError, SessionRuntimeError, TransientError
 from session_runtime.wire.mqtt import Envelope, sign
 from tests.client.mqtt_memory import ASK, BUSY, RESULT, Broker, asking
 
@@ -174,7 +174,35 @@ async def test_what_the_broker_does_not_take_is_raised_and_not_sent_again(
     async with asking(broker) as task:
         with pytest.raises(kind, match="no") as caught:
             await task
-    assert (vars(caught.value)["code"], len(broker.sent)) == (code, 1)
+    told = vars(caught.value)
+    assert (told["code"], told["may_have_run"], len(broker.sent)) == (code, False, 1)
+
+
+@pytest.mark.requirement("NET-6c")
+@pytest.mark.parametrize("refusal", [NotTakenError("no"), NotTakenError("no", too_large=True)])
+async def test_what_the_broker_does_not_take_again_may_have_run(refusal: NotTakenError) -> None:
+    broker = Broker()
+    async with asking(broker) as task:
+        await broker.got(1)
+        broker.refusal = refusal
+        broker.inbox.put_nowait(None)
+        with pytest.raises(SessionRuntimeError, match="no") as caught:
+            await task
+    assert (caught.value.may_have_run, len(broker.sent)) == (True, 2)
+
+
+@pytest.mark.requirement("NET-6c")
+@pytest.mark.parametrize("about", [{"seq": "2"}, {}])
+async def test_an_answer_that_cannot_be_had_says_whether_the_ask_may_have_run(
+    about: dict[str, str],
+) -> None:
+    fault = {"code": "mqtt.answer_too_large", "message": "no", "retryable": False}
+    broker = Broker()
+    async with asking(broker) as task:
+        broker.say(await broker.got(1), "error", {"error": fault}, **about)
+        with pytest.raises(PermanentError, match="no") as caught:
+            await task
+    assert caught.value.may_have_run == bool(about)
 
 
 async def test_what_is_busy_is_asked_again() -> None:
