@@ -151,10 +151,10 @@ class MqttClient:
 
         What is busy is asked again. Raises RequestError for a wrong request or a wrong signature,
         PermanentError if there is an answer that cannot be had, or a broker that does not take the request
-        (either may have run if its ``may_have_run`` says so), and TransientError if there is none in time, or before the block ends: ``mqtt.no_answer``, which may
-        have run, ``mqtt.unreachable``, which has not, as no replica was there to take it, or why all that
-        got it refused it, which has not run either. What ``on_event`` raises is raised as it is; the ask
-        goes on without anybody who waits for it.
+        (whether that may have run, ``may_have_run`` says), and TransientError if there is none in time, or
+        before the block ends: ``mqtt.no_answer``, which may have run, ``mqtt.unreachable``, which has not, as
+        no replica was there to take it, or why all that got it refused it, which has not run either. What
+        ``on_event`` raises is raised as it is; the ask goes on without anybody who waits for it.
         """
         body = written_request(asked(request))
         return await self._in_time(body, Pending(on_event), seconds("timeout_s", timeout_s))

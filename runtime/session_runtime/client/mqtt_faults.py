@@ -19,7 +19,11 @@ def not_taken(error: NotTakenError, attempts: Attempts) -> RequestError | Perman
 def _refused(error: NotTakenError, attempts: Attempts) -> RequestError | PermanentError:
     if error.too_large:
         return RequestError(f"the request is too large: {error}", code="request.too_large")
-    ran = "may have run, and was not published again" if attempts.may_have_run else "was not published"
+    ran = (
+        "may have run, and was not published again"
+        if attempts.may_have_run
+        else "was not published"
+    )
     return PermanentError(f"the request {ran}: {error}", code="mqtt.not_taken")
 
 
