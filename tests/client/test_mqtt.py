@@ -309,3 +309,18 @@ async def test_an_ask_is_ended_at_its_replica_and_ends_with_its_result() -> None
             await client.cancel("a1")
     assert (wanted.topic, wanted.body) == (f"{ASK}/r1", b'{"cancel":"a1"}')
     assert wanted.correlation != sent.correlation
+
+
+async def test_an_ask_that_waits_for_its_turn_tells_its_id_once_and_can_be_ended_by_it() -> None:
+    broker, heard = Broker(), list[Mapping[str, Any]]()
+    async with MqttClient(connect=broker, name="bot") as client, asyncio.timeout(30):
+        asking_ = asyncio.create_task(client.ask("3 * 4", on_event=heard.append))
+        sent = await broker.got(1)
+        for _ in range(2):
+            broker.say(sent, "alive", {"ask_id": "a1"})
+        await broker.read()
+        cancelling = asyncio.create_task(client.cancel("a1"))
+        broker.say(await broker.got(2), "cancelled", {"cancelled": True})
+        broker.say(sent, "result", {"outcome": "cancelled", "text": ""}, seq="1")
+        assert (await cancelling, (await asking_).outcome) == (True, "cancelled")
+    assert heard == [{"type": "alive", "ask_id": "a1"}]
