@@ -21,11 +21,15 @@ from dataclasses import dataclass
 
 
 class SessionRuntimeError(Exception):
-    """Base of all errors raised on purpose; ``code`` is the stable, dotted name of the fault."""
+    """Base of all errors raised on purpose; ``code`` is the stable, dotted name of the fault.
 
-    def __init__(self, message: str, *, code: str) -> None:
+    ``may_have_run``: what was attempted may have taken effect, so that a second time is not harmless.
+    """
+
+    def __init__(self, message: str, *, code: str, may_have_run: bool = False) -> None:
         super().__init__(message)
         self.code = code
+        self.may_have_run = may_have_run
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +73,7 @@ class RequestError(SessionRuntimeError):
 
 
 class TransientError(SessionRuntimeError):
-    """The same attempt may succeed later; ``retry_after_s`` is the wait the other side asked for.
-
-    ``may_have_run``: what was attempted may have taken effect, so that a second time is not harmless.
-    """
+    """The same attempt may succeed later; ``retry_after_s`` is the wait the other side asked for."""
 
     def __init__(
         self,
@@ -82,9 +83,8 @@ class TransientError(SessionRuntimeError):
         retry_after_s: float | None = None,
         may_have_run: bool = False,
     ) -> None:
-        super().__init__(message, code=code)
+        super().__init__(message, code=code, may_have_run=may_have_run)
         self.retry_after_s = retry_after_s
-        self.may_have_run = may_have_run
 
 
 class BusyError(TransientError):

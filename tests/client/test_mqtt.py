@@ -11,7 +11,7 @@ import pytest
 from session_runtime.client.mqtt import MqttAnswer, MqttClient, Signer
 from session_runtime.client.mqtt_line import Broker as Address
 from session_runtime.client.mqtt_line import LineError, NotTakenError
-from session_runtime.errors import PermanentError, RequestError, TransientError
+from session_runtime.errors import PermanentError, RequestError, SessionRuntimeError, TransientError
 from session_runtime.wire.mqtt import Envelope, sign
 from tests.client.mqtt_memory import ASK, BUSY, RESULT, Broker, asking
 
@@ -174,7 +174,35 @@ async def test_what_the_broker_does_not_take_is_raised_and_not_sent_again(
     async with asking(broker) as task:
         with pytest.raises(kind, match="no") as caught:
             await task
-    assert (vars(caught.value)["code"], len(broker.sent)) == (code, 1)
+    told = vars(caught.value)
+    assert (told["code"], told["may_have_run"], len(broker.sent)) == (code, False, 1)
+
+
+@pytest.mark.requirement("NET-6c")
+@pytest.mark.parametrize("refusal", [NotTakenError("no"), NotTakenError("no", too_large=True)])
+async def test_what_the_broker_does_not_take_again_may_have_run(refusal: NotTakenError) -> None:
+    broker = Broker()
+    async with asking(broker) as task:
+        await broker.got(1)
+        broker.refusal = refusal
+        broker.inbox.put_nowait(None)
+        with pytest.raises(SessionRuntimeError, match="no") as caught:
+            await task
+    assert (caught.value.may_have_run, len(broker.sent)) == (True, 2)
+
+
+@pytest.mark.requirement("NET-6c")
+@pytest.mark.parametrize("about", [{"seq": "2"}, {}])
+async def test_an_answer_that_cannot_be_had_says_whether_the_ask_may_have_run(
+    about: dict[str, str],
+) -> None:
+    fault = {"code": "mqtt.answer_too_large", "message": "no", "retryable": False}
+    broker = Broker()
+    async with asking(broker) as task:
+        broker.say(await broker.got(1), "error", {"error": fault}, **about)
+        with pytest.raises(PermanentError, match="no") as caught:
+            await task
+    assert caught.value.may_have_run == bool(about)
 
 
 async def test_what_is_busy_is_asked_again() -> None:
@@ -281,3 +309,18 @@ async def test_an_ask_is_ended_at_its_replica_and_ends_with_its_result() -> None
             await client.cancel("a1")
     assert (wanted.topic, wanted.body) == (f"{ASK}/r1", b'{"cancel":"a1"}')
     assert wanted.correlation != sent.correlation
+
+
+async def test_an_ask_that_waits_for_its_turn_tells_its_id_once_and_can_be_ended_by_it() -> None:
+    broker, heard = Broker(), list[Mapping[str, Any]]()
+    async with MqttClient(connect=broker, name="bot") as client, asyncio.timeout(30):
+        asking_ = asyncio.create_task(client.ask("3 * 4", on_event=heard.append))
+        sent = await broker.got(1)
+        for _ in range(2):
+            broker.say(sent, "alive", {"ask_id": "a1"})
+        await broker.read()
+        cancelling = asyncio.create_task(client.cancel("a1"))
+        broker.say(await broker.got(2), "cancelled", {"cancelled": True})
+        broker.say(sent, "result", {"outcome": "cancelled", "text": ""}, seq="1")
+        assert (await cancelling, (await asking_).outcome) == (True, "cancelled")
+    assert heard == [{"type": "alive", "ask_id": "a1"}]

@@ -46,9 +46,11 @@ class RuntimeDoor:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
 
-    async def ask(self, request: AskRequest, emit: Callable[[AskEvent], None]) -> AskResult:
+    async def ask(
+        self, request: AskRequest, emit: Callable[[AskEvent], None], ask_id: str
+    ) -> AskResult:
         """See ``MqttDoor``."""
-        return await self._runtime.ask(request, emit)
+        return await self._runtime.ask(request, emit, ask_id)
 
     def cancel(self, ask_id: str, principal: Principal) -> bool:
         """See ``MqttDoor``: one may end its own asks, and an administrator all."""

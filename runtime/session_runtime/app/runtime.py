@@ -136,9 +136,11 @@ class Runtime:
         """The asks that run, to look at and to cancel (REL-9)."""
         return self._service
 
-    async def ask(self, request: AskRequest, emit: Emit = discard) -> AskResult:
+    async def ask(
+        self, request: AskRequest, emit: Emit = discard, ask_id: str | None = None
+    ) -> AskResult:
         """Answer one request; see ``AskService.ask`` (ASK-1)."""
-        return await self._service.ask(request, emit)
+        return await self._service.ask(request, emit, ask_id)
 
     def tools(
         self,

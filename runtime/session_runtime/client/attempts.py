@@ -4,6 +4,11 @@ When an attempt is made is decided in ``http`` and ``mqtt``; what is told of a r
 """
 
 from dataclasses import dataclass, field
+from typing import TypeVar
+
+from session_runtime.errors import SessionRuntimeError
+
+E = TypeVar("E", bound=SessionRuntimeError)
 
 
 @dataclass(slots=True)
@@ -39,6 +44,11 @@ class Attempts:
     def may_have_run(self) -> bool:
         """Whether any attempt may have run, or may yet."""
         return bool(self._out)
+
+    def told_by(self, error: E) -> E:
+        """The error that ends the request, which says whether it may have run."""
+        error.may_have_run = self.may_have_run
+        return error
 
     @property
     def earlier(self) -> int:

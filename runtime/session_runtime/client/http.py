@@ -40,7 +40,7 @@ class HttpClient:
 
     ``key`` is that of the principal. All methods raise RequestError for what has to be changed first,
     PermanentError for what cannot be had, and TransientError if there was no answer within ``timeout_s``
-    seconds: ``daemon.no_answer``, of which ``may_have_run`` tells more, or why it is busy for longer.
+    seconds: ``daemon.no_answer``, or why it is busy for longer. ``may_have_run`` of each tells more.
     """
 
     def __init__(
@@ -205,9 +205,11 @@ class HttpClient:
             attempts.begin()
             try:
                 return await fetch()
-            except (CutError, TransientError) as error:
-                if isinstance(error, TransientError) and not error.may_have_run:
+            except (CutError, SessionRuntimeError) as error:
+                if isinstance(error, SessionRuntimeError) and not error.may_have_run:
                     attempts.refuse(attempts.number)
+                if not isinstance(error, CutError | TransientError):
+                    raise
                 attempts.cause = error
                 await self._pause(waits, error, until)
 
@@ -225,7 +227,7 @@ class HttpClient:
             return await self._in_time(
                 self._finish(run, self._until(limit_s)), limit_s, run.attempts
             )
-        except (asyncio.CancelledError, TransientError):
+        except (asyncio.CancelledError, SessionRuntimeError):
             await self._leave(run)
             raise
 
@@ -269,7 +271,7 @@ class HttpClient:
                         result: Mapping[str, Any] = event["result"]
                         return result
         except SessionRuntimeError as error:
-            if asks and not (isinstance(error, TransientError) and error.may_have_run):
+            if asks and not error.may_have_run:
                 run.refused()
             raise
         raise CutError("the events ended before the ask")
@@ -288,6 +290,7 @@ class HttpClient:
                     await self._line.fetch("DELETE", _place(run.ask_id))
 
     async def _in_time(self, work: Awaitable[T], timeout_s: float, attempts: Attempts) -> T:
+        """Give what the work gives; what it raises says whether any attempt may have run."""
         limit = asyncio.timeout(timeout_s)
         try:
             async with limit:
@@ -296,6 +299,13 @@ class HttpClient:
             if isinstance(error, TimeoutError) and not limit.expired():
                 raise
             raise no_answer(attempts, timeout_s) from error
+        except TransientError as error:
+            if attempts.may_have_run:
+                raise no_answer(attempts, timeout_s) from error
+            raise
+        except SessionRuntimeError as error:
+            attempts.told_by(error)
+            raise
 
     def _until(self, limit_s: float) -> float:
         return asyncio.get_running_loop().time() + limit_s

@@ -150,11 +150,11 @@ class MqttClient:
         """Ask (INT-2), and give the answer within ``timeout_s`` seconds; events go to ``on_event``.
 
         What is busy is asked again. Raises RequestError for a wrong request or a wrong signature,
-        PermanentError if there is an answer that cannot be had, or a broker that does not take the request,
-        and TransientError if there is none in time, or before the block ends: ``mqtt.no_answer``, which may
-        have run, ``mqtt.unreachable``, which has not, as no replica was there to take it, or why all that
-        got it refused it, which has not run either. What ``on_event`` raises is raised as it is; the ask
-        goes on without anybody who waits for it.
+        PermanentError if there is an answer that cannot be had, or a broker that does not take the request
+        (whether that may have run, ``may_have_run`` says), and TransientError if there is none in time, or
+        before the block ends: ``mqtt.no_answer``, which may have run, ``mqtt.unreachable``, which has not, as
+        no replica was there to take it, or why all that got it refused it, which has not run either. What
+        ``on_event`` raises is raised as it is; the ask goes on without anybody who waits for it.
         """
         body = written_request(asked(request))
         return await self._in_time(body, Pending(on_event), seconds("timeout_s", timeout_s))
@@ -240,7 +240,7 @@ class MqttClient:
                 await asyncio.sleep(pauses.next(0.0))
             else:
                 pending.refusal = last.outcome
-                await wait_or_raise(last.outcome)
+                await wait_or_raise(last.outcome, pending.attempts)
 
     def _where(self, pending: Pending, *, silent: bool) -> str | None:
         """Where it is to be sent now; None to wait for what its replica says of itself.
@@ -271,15 +271,16 @@ class MqttClient:
             try:
                 went = await self._sent(line, topic, request, pending)
             except NotTakenError as error:
+                pending.attempts.refuse(pending.attempts.number)
                 if pending.replica is not None:  # it was to be heard of again, and is under way
                     return "sent"
-                raise not_taken(error) from error
+                raise not_taken(error, pending.attempts) from error
             except LineError as error:
                 pending.again = True
                 pending.deaths += error.broke
                 if pending.deaths < DEATHS or pending.replica is not None:
                     return "lost"
-                raise deadly(request) from error
+                raise pending.attempts.told_by(deadly(request)) from error
             pending.deaths = 0
             return went
 

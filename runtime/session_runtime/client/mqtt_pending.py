@@ -91,8 +91,7 @@ class Pending:
             self._end(message, about)
         else:
             self._go_on(about)
-            if about.kind != ALIVE:
-                self._hear(message)
+            self._hear(message, about)
         self.changed.set()
 
     def _end(self, message: Received, about: About) -> None:
@@ -114,7 +113,7 @@ class Pending:
         if is_replica_name(about.replica):
             self.replica = about.replica
 
-    def _hear(self, message: Received) -> None:
+    def _hear(self, message: Received, about: About) -> None:
         try:
             event = parse_json(message.body)
         except RequestError:
@@ -122,6 +121,12 @@ class Pending:
         if not isinstance(event, dict):
             return
         ask_id = event.get("ask_id")
+        if (
+            about.kind == ALIVE
+        ):  # it tells the name of one that waits for its turn, and nothing further
+            if not isinstance(ask_id, str) or ask_id == self.ask_id:
+                return
+            event = {"type": ALIVE, "ask_id": ask_id}
         self.ask_id = ask_id if isinstance(ask_id, str) else self.ask_id
         if self.on_event is None:
             return

@@ -156,16 +156,19 @@ class StubDoor:
         self.keyring = Keyring()
         self.signers: Mapping[str, MqttSigner] = {}
         self.asked: list[AskRequest] = []
+        self.named: list[str] = []
         self.cancelled: list[tuple[str, str]] = []
         self.told = {"generation": 1}
 
-    async def ask(self, request: AskRequest, emit: Emit) -> AskResult:
+    async def ask(self, request: AskRequest, emit: Emit, ask_id: str) -> AskResult:
         self.asked.append(request)
+        self.named.append(ask_id)
         return await self._ask(request, emit)
 
     def cancel(self, ask_id: str, principal: Principal) -> bool:
+        told_before = (ask_id, principal.name) in self.cancelled
         self.cancelled.append((ask_id, principal.name))
-        return ask_id == "a1"
+        return ask_id == "a1" and not told_before
 
     def keys(self) -> Keyring:
         return self.keyring

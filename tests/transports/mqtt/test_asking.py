@@ -1,6 +1,7 @@
 """What a request comes to: events, one answer, or why there is none (NET-6)."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -260,17 +261,22 @@ async def test_an_ask_that_goes_on_without_events_says_that_it_does_unless_nobod
         await going.wait()
         return finish(AskResult("a1", "answered"), emit)
 
-    async with served(StubDoor(ask), alive_s=0.001) as door:
+    stub = StubDoor(ask)
+    async with served(stub, alive_s=0.001) as door:
         door.link.deliver(asking(correlation=b"1", properties={"events": "none"}))
-        door.link.deliver(asking(correlation=b"2"))
+        door.link.deliver(asking("waits", correlation=b"2"))
         await door.broker.until(lambda: len(door.broker.answers) == 3)
         going.set()
         await door.broker.until(lambda: len(door.link.acknowledged) == 2)
     alive = [each for each in door.broker.answers if kind_of(each) == "alive"]
     assert {each.correlation for each in alive} == {b"2"}
     assert alive[0] == Outgoing(
-        REPLY, b"{}", correlation=b"2", properties={"type": "alive", "replica": "r1"}
+        REPLY, alive[0].body, correlation=b"2", properties={"type": "alive", "replica": "r1"}
     )
+    named = dict(zip((each.text for each in stub.asked), stub.named, strict=True))
+    assert body_of(alive[0]) == {
+        "ask_id": named["waits"]
+    }  # so that it can be ended before it began
 
 
 @pytest.mark.requirement("NET-6a")
@@ -286,6 +292,32 @@ async def test_an_ask_is_ended_by_its_id_for_whoever_sent_that() -> None:
         ("cancelled", {"cancelled": False}),
     ]
     assert (stub.cancelled, stub.asked) == ([("a1", "local"), ("a2", "local")], [])
+
+
+@pytest.mark.requirement("NET-6b")
+async def test_the_same_wish_to_end_an_ask_again_gets_the_same_answer() -> None:
+    stub = StubDoor()
+    body = b'{"cancel": "a1"}'
+    wish = Incoming("rt/ask/r1", body, id=7, reply=REPLY, correlation=b"1")
+    async with served(stub) as door:
+        [first] = await door.send(wish)
+        [again] = await door.send(replace(wish, properties={"attempt": "2"}))
+        [other] = await door.send(replace(wish, correlation=b"2"))
+    assert (body_of(first), body_of(other)) == ({"cancelled": True}, {"cancelled": False})
+    assert again == replace(
+        first, properties={"type": "cancelled", "kept": "yes", "replica": "r1", "attempt": "2"}
+    )
+    assert len(stub.cancelled) == 2
+
+
+@pytest.mark.requirement("NET-6a")
+async def test_an_ask_is_ended_also_where_nothing_further_can_be_remembered() -> None:
+    stub = StubDoor(dedupe_window_asks=1)
+    wish = Incoming("rt/ask/r1", b'{"cancel": "a1"}', id=7, reply=REPLY, correlation=b"1")
+    async with served(stub) as door:
+        await door.send(asking(correlation=b"2"))
+        [told] = await door.send(wish)
+    assert (kind_of(told), body_of(told)) == ("cancelled", {"cancelled": True})
 
 
 @pytest.mark.requirement("NET-6c")

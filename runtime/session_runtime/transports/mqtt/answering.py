@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from session_runtime.ask.emitter import new_ask_id
 from session_runtime.errors import RequestError
 from session_runtime.transports.mqtt.door import MqttDoor
 from session_runtime.transports.mqtt.link import (
@@ -117,9 +118,8 @@ class Answering:
                 return "untold"
             await desk.refuse(ErrorInfo(error.code, str(error)))
             return "refused"
-        if (wanted := cancelled_by(message)) is not None:
-            await desk.say_cancelled(self._door.cancel(wanted, asked.principal))
-            return "answered"
+        if entry is None and (wanted := cancelled_by(message)) is not None:
+            return await self._cancel(wanted, asked, desk)
         if entry is not None:
             return await _again(asked, entry, desk)
         entry = self._window.begin(asked.who, asked.digest)
@@ -130,6 +130,21 @@ class Answering:
             return await self._first(message, asked, entry, desk)
         finally:
             self._window.end(asked.who)
+
+    async def _cancel(self, wanted: str, asked: Asked, desk: "_Desk") -> Outcome:
+        """End an ask; that it was told to is remembered, as the same wish again would be too late."""
+        cancelled = self._door.cancel(wanted, asked.principal)
+        answer = Answer(CANCELLED, to_bytes({CANCELLED: cancelled}), None)
+        entry = self._window.begin(asked.who, asked.digest) if cancelled else None
+        if entry is None:
+            await desk.send(answer)
+            return "answered"
+        self._window.finish(entry, answer)
+        try:
+            await desk.send(answer)
+        finally:
+            self._window.end(asked.who)
+        return "answered"
 
     async def _first(self, message: Incoming, asked: Asked, entry: Entry, desk: "_Desk") -> Outcome:
         """Run what was not asked before; what was refused before it began may be asked again."""
@@ -151,17 +166,18 @@ class Answering:
     async def _run(self, request: AskRequest, asked: Asked, desk: "_Desk") -> tuple[AskResult, int]:
         """Run the ask and publish its events; gives its result and the number of its last event."""
         outbox = Outbox()
-        asking = asyncio.create_task(self._door.ask(request, outbox.emit), name="mqtt ask")
+        ask_id = new_ask_id()
+        asking = asyncio.create_task(self._door.ask(request, outbox.emit, ask_id), name="mqtt ask")
         asking.add_done_callback(lambda _: outbox.close())
         try:
-            seq = await self._tell(outbox, asked, desk)
+            seq = await self._tell(outbox, ask_id, asked, desk)
             return await asking, seq
         finally:
             if not asking.done():
                 asking.cancel()
                 await asyncio.wait([asking])
 
-    async def _tell(self, outbox: Outbox, asked: Asked, desk: "_Desk") -> int:
+    async def _tell(self, outbox: Outbox, ask_id: str, asked: Asked, desk: "_Desk") -> int:
         """Publish what is wanted, at times only that the ask goes on; gives the number of the last event."""
         now = asyncio.get_running_loop().time
         seq, due = 0, now() + min(FIRST_ALIVE_S, self._alive_s)
@@ -171,7 +187,7 @@ class Answering:
                     delivery = await outbox.take()
             except TimeoutError:
                 if asked.wants_to_wait:
-                    await desk.alive()
+                    await desk.alive(ask_id)
                 due = now() + self._alive_s
                 continue
             if delivery is None:
@@ -226,9 +242,9 @@ class _Desk:
         if len(body) <= self.max_bytes:
             await self._mention(event.type, body, event.seq)
 
-    async def alive(self) -> None:
-        """Publish that the ask goes on."""
-        await self._mention(ALIVE, b"{}")
+    async def alive(self, ask_id: str) -> None:
+        """Publish that the ask goes on, or waits for its turn, and by which name it can be ended."""
+        await self._mention(ALIVE, to_bytes({"ask_id": ask_id}))
 
     async def _mention(self, kind: str, body: bytes, seq: int | None = None) -> None:
         """Publish what an ask can do without; once it could not be delivered, nothing of the kind."""
@@ -241,17 +257,13 @@ class _Desk:
         except (TimeoutError, UndeliverableError):
             self.mute = True
 
-    async def say_cancelled(self, cancelled: bool) -> None:
-        """Publish whether an ask was told to end."""
-        await self._publish(self._about(CANCELLED), to_bytes({CANCELLED: cancelled}))
-
     async def refuse(self, error: ErrorInfo) -> None:
         """Publish why there is no result, and whether others may have run what was refused here."""
         about = replace(self._about(ERROR), repeated=self.address.copied)
         await self._publish(about, _error_body(error))
 
     async def send(self, answer: Answer, *, kept: bool = False) -> Answer:
-        """Publish the last message of an ask; if the broker does not take it, that it does not.
+        """Publish the last message to a request; if the broker does not take it, that it does not.
 
         Gives what was published.
         """

@@ -20,12 +20,13 @@ Who = tuple[str, str, bytes]
 class Answer:
     """The last message of an ask: its body, and the user properties that say what it is.
 
-    ``repeated``: the request was sent before, and may have run before where nobody remembers it.
+    ``seq`` is None for what ended no ask of its own. ``repeated``: the request was sent before, and may have
+    run before where nobody remembers it.
     """
 
     kind: str
     body: bytes
-    seq: int
+    seq: int | None
     repeated: bool = False
 
 

@@ -1,0 +1,85 @@
+"""What the HTTP client tells of an ask once an attempt at it is out, and that it ends it (NET-1)."""
+
+import httpx2
+import pytest
+
+from session_runtime.client.http import HttpClient
+from session_runtime.client.pauses import Pauses
+from session_runtime.errors import SessionRuntimeError, TransientError
+
+BUSY = {"code": "busy.queue", "message": "full", "retryable": True, "retry_after_s": 3_600.0}
+BAD_KEY = {"code": "auth.invalid", "message": "no such key", "retryable": False}
+ENDS = [
+    pytest.param(httpx2.Response(503, json={"error": BUSY}), "daemon.no_answer", id="busy"),
+    pytest.param(httpx2.Response(500, text="<html>"), "daemon.bad_answer", id="no daemon"),
+    pytest.param(httpx2.Response(401, json={"error": BAD_KEY}), "auth.invalid", id="bad key"),
+]
+
+
+class Wire:
+    """Gives these answers in turn, after that one that names the ask; None cuts the connection."""
+
+    def __init__(self, *answers: httpx2.Response | None) -> None:
+        self.sent: list[str] = []
+        self._answers = list(answers)
+
+    def __call__(self, request: httpx2.Request) -> httpx2.Response:
+        self.sent.append(f"{request.method} {request.url.path}")
+        named = httpx2.Response(200, headers={"location": "/v1/asks/a1"}, json={"cancelled": True})
+        answer = self._answers.pop(0) if self._answers else named
+        if answer is None:
+            raise httpx2.ReadError("cut")
+        return answer
+
+    def client(self) -> HttpClient:
+        pauses = Pauses(lambda seconds: _at_once(), lambda: 1.0)
+        return HttpClient("http://x", transport=httpx2.MockTransport(self), pauses=pauses)
+
+
+async def _at_once() -> None:
+    """Nobody waits."""
+
+
+@pytest.mark.requirement("NET-1g")
+@pytest.mark.parametrize(("end", "code"), ENDS)
+async def test_an_ask_that_was_cut_may_have_run_and_is_left_whatever_is_said_of_it_later(
+    end: httpx2.Response, code: str
+) -> None:
+    wire = Wire(None, end)
+    async with wire.client() as client:
+        with pytest.raises(SessionRuntimeError) as told:
+            await client.ask("go")
+    assert (told.value.code, told.value.may_have_run) == (code, True)
+    assert wire.sent == [*["POST /v1/ask"] * 3, "DELETE /v1/asks/a1"]
+
+
+@pytest.mark.requirement("NET-1g")
+@pytest.mark.parametrize(("end", "code"), ENDS)
+async def test_a_start_that_was_cut_may_have_run_whatever_is_said_of_it_later(
+    end: httpx2.Response, code: str
+) -> None:
+    async with Wire(None, end).client() as client:
+        with pytest.raises(SessionRuntimeError) as told:
+            await client.start("go")
+    assert (told.value.code, told.value.may_have_run) == (code, True)
+
+
+@pytest.mark.requirement("NET-1g")
+async def test_the_last_word_on_an_ask_that_may_have_run_is_told_with_it() -> None:
+    async with Wire(None, httpx2.Response(503, json={"error": BUSY})).client() as client:
+        with pytest.raises(TransientError, match=r"may have run.*full") as told:
+            await client.ask("go")
+    assert isinstance(told.value.__cause__, TransientError)
+    assert told.value.__cause__.code == "busy.queue"
+
+
+@pytest.mark.requirement("NET-1g")
+async def test_a_refusal_of_the_only_attempt_says_that_it_did_not_run() -> None:
+    for end in (BUSY, BAD_KEY):
+        status = 503 if end is BUSY else 401
+        wire = Wire(httpx2.Response(status, json={"error": end}))
+        async with wire.client() as client:
+            with pytest.raises(SessionRuntimeError) as told:
+                await client.ask("go")
+        assert (told.value.code, told.value.may_have_run) == (end["code"], False)
+        assert wire.sent == ["POST /v1/ask"]
