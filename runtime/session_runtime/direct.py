@@ -20,7 +20,7 @@ EVERYTHING: Final[Container[str]] = _Everything()
 
 @dataclass(frozen=True, slots=True)
 class DirectCall:
-    """The tool by a name that it has, and its arguments; ``chars`` is how long these are as JSON, if known.
+    """The tool by a name that it has, and its arguments.
 
     Only tools whose canonical name is in ``offered`` are there for it. Its result may have ``max_chars``
     characters, None for as many as a model is shown.
@@ -28,7 +28,6 @@ class DirectCall:
 
     tool: str
     arguments: Mapping[str, Any]
-    chars: int = 0
     offered: Container[str] = EVERYTHING
     max_chars: int | None = None
 

@@ -88,12 +88,16 @@ def make_state_folder(folder: Path, state_dir: Path) -> None:
 def open_state_file(path: Path, flags: int, state_dir: Path) -> int:
     """Open a file of the state by a descriptor; one that is not there is made, for its owner alone.
 
-    Raises OSError, ForeignStateError among them with no file made. The lock of a daemon that may write
+    A link is followed only outside ``state_dir``, where an operator named the file: within, it may be of
+    somebody who may write there, but not where it leads. Raises OSError, ELOOP for such a link, and
+    ForeignStateError with no file made. The lock of a daemon that may write
     into another user's folder is its own: it says whose the state is from then on.
     """
+    if _is_within(path, state_dir):
+        flags |= os.O_NOFOLLOW
     while True:
         try:
-            return os.open(path, flags & ~os.O_CREAT)
+            return _open_known(path, flags & ~os.O_CREAT)
         except FileNotFoundError:
             pass
         try:
@@ -113,11 +117,29 @@ def open_state_file(path: Path, flags: int, state_dir: Path) -> int:
         return made
 
 
+def _is_within(path: Path, state_dir: Path) -> bool:
+    """Whether a path leads into the folder, as it is written or as its folder is found."""
+    found = path.parent.resolve().is_relative_to(state_dir.resolve())
+    return found or path.is_relative_to(state_dir)
+
+
+def _open_known(path: Path, flags: int) -> int:
+    try:
+        return os.open(path, flags)
+    except OSError as error:
+        if error.errno != errno.ELOOP or not path.is_symlink():
+            raise
+        told = f"{path.name} is a symbolic link, which is not followed in the state folder"
+        raise OSError(errno.ELOOP, told, str(path)) from None
+
+
 def way_out(error: BaseException, path: Path, otherwise: str) -> str:
     """What to do about a file or folder of the state: ``otherwise``, unless its rights are what is wrong.
 
     Whoever lacks rights must not be told to delete what he cannot read.
     """
+    if isinstance(error, OSError) and error.errno == errno.ELOOP:
+        return "remove it, or put what it leads to in its place"
     if not isinstance(error, OSError) or error.errno not in _REFUSED:
         return otherwise
     if isinstance(error, ForeignStateError):

@@ -182,12 +182,12 @@ class PendingCall:
 class AskRequest:
     """What a backend asks (ASK-2, INT-2): ``text`` or ``messages``, never both.
 
-    ``history`` is earlier conversation, oldest first; ``instructions`` are added to the configured
-    system prompt; ``model`` names a profile; ``deadline_s`` can only shorten the configured limit;
-    ``silent`` suppresses notices in mode ``clean``. ``confirmations`` are tokens of calls that an earlier
-    ask left pending and a person agreed to, ``declined`` of those that a person did not want (RTE-9).
-    ``principal`` is set by the door that let the caller in, never by what the caller sent. ``call`` stands
-    instead of a question: one tool is called, and no model is asked. ``trace`` is the caller's.
+    ``history`` is earlier conversation, oldest first; ``instructions`` are added to the configured system
+    prompt; ``model`` names a profile; ``deadline_s`` can only shorten the configured limit; ``silent``
+    suppresses notices in mode ``clean``. ``confirmations`` are tokens of calls that an earlier ask left
+    pending and a person agreed to, ``declined`` of those that a person did not want (RTE-9). ``principal``
+    is set by the door that let the caller in, never by what the caller sent. ``call`` stands instead of a
+    question: one tool is called, no model is asked. ``trace`` is the caller's; ``chars`` its length if known.
     """
 
     text: str | None = None
@@ -205,6 +205,7 @@ class AskRequest:
     declined: Sequence[str] = ()
     call: DirectCall | None = None
     trace: TraceContext | None = None
+    chars: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,8 +263,7 @@ class Event:
     """Base of everything an ask reports; ``seq`` counts from 1 within the ask (INT-3).
 
     The ask stamps ``ask_id`` and ``seq`` when it emits; a gap in ``seq``: text or progress was dropped for a
-    consumer that fell behind. ``agent`` is the sub-agent that it is about, by the names on the way to it with
-    ``/`` between them; None for the ask itself (ASK-11).
+    consumer that fell behind. ``agent``: the sub-agent, by the names to it joined by ``/``, or None (ASK-11).
     """
 
     type: ClassVar[str]

@@ -17,6 +17,7 @@ from session_runtime.app.serve import (
 from session_runtime.app.signals import Signals
 from session_runtime.config.receipt import Receipt, Trigger
 from session_runtime.errors import StartError
+from session_runtime.wire.control import LOCK
 
 
 @pytest.mark.requirement("INT-1")
@@ -33,6 +34,20 @@ def test_a_state_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StartError, match="cannot use"), locked(tmp_path / "file" / "state"):
         raise AssertionError("it was made")
+
+
+@pytest.mark.requirement("REL-5")
+def test_a_lock_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir()
+    (tmp_path / "other").touch()
+    (tmp_path / "state" / LOCK).symlink_to(tmp_path / "other")
+    with pytest.raises(StartError) as refused, locked(tmp_path / "state"):
+        raise AssertionError("it was locked")
+    assert str(refused.value) == (
+        f"cannot use runtime.state_dir {tmp_path / 'state'}: {LOCK} is a symbolic link, which is not"
+        " followed in the state folder; remove it, or put what it leads to in its place, or set"
+        " runtime.state_dir to another folder"
+    )
 
 
 @pytest.mark.requirement("NET-2a")

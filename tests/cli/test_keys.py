@@ -158,6 +158,29 @@ def test_the_last_key_goes_only_on_demand_and_with_a_warning(run: Run) -> None:
     assert "bot" not in path.read_text()
 
 
+@pytest.mark.requirement("NET-2")
+@pytest.mark.parametrize(
+    ("exposed", "where"),
+    [
+        ('[mqtt]\nenabled = true\nurl = "mqtt://broker.example.org"\n', "mqtt.url: "),
+        ('[http]\nhost = "0.0.0.0"\n', "http.host: "),
+    ],
+)
+def test_the_last_key_that_others_need_is_told_to_be_the_last(
+    run: Run, exposed: str, where: str
+) -> None:
+    path = Path("config.toml")
+    path.write_text(f'{exposed}[http.keys.bot]\nhash = "{hash_of("sr_bot")}"\n')
+    before = path.read_text()
+    refused = run("keys", "revoke", "bot")
+    assert (refused.code, path.read_text()) == (exits.USAGE, before)
+    assert refused.err.startswith(
+        f"error: the key of 'bot' is the last: add another key first; without one, {where}"
+    )
+    last = run("keys", "revoke", "bot", "--last")
+    assert (last.code, path.read_text()) == (exits.CONFIG, before)
+
+
 @pytest.mark.requirement("NET-2b")
 @pytest.mark.parametrize("content", ["", "\n \n", "\ufeff"])
 def test_a_key_can_be_made_before_there_is_anything_in_the_file(run: Run, content: str) -> None:

@@ -165,3 +165,16 @@ def test_a_replica_is_named_by_its_host_and_state_unless_it_has_a_name(read: Rea
     assert here.startswith("pod-1-")
     assert here != there
     assert replica_name(read('[mqtt]\nclient_id = "r1"\n').settings, "pod 1") == "r1"
+
+
+@pytest.mark.requirement("INT-1c")
+@pytest.mark.parametrize(
+    ("line", "given"),
+    [('host = "broker.local"', '"broker.local"'), ("port = 1883", "1883"), ("tls = true", "true")],
+)
+def test_what_an_address_says_is_no_key_of_its_own(read: Reader, line: str, given: str) -> None:
+    [problem] = read.problems(f"[mqtt]\n{line}\n")
+    assert problem.endswith(
+        f"mqtt.{line.split()[0]}: unknown key (given: {given}); mqtt.url says it: mqtt://host:port, or"
+        " mqtts://host:port with TLS"
+    )

@@ -165,10 +165,9 @@ def requests() -> Iterator[AskRequest]:
     yield AskRequest("plain", model="other")
     yield AskRequest("weather", model="shaky")
     yield AskRequest("plain", model="nope")
-    offered = ("weather.forecast", "payroll.list")
-    yield AskRequest(call=DirectCall("weather.forecast", {"city": "Bern"}, offered))
-    yield AskRequest(call=DirectCall("weather.forecast", {}, offered))
-    yield AskRequest(call=DirectCall("files.wipe", {}, offered))
+    yield AskRequest(call=DirectCall("weather.forecast", {"city": "Bern"}))
+    yield AskRequest(call=DirectCall("weather.forecast", {}))
+    yield AskRequest(call=DirectCall("files.wipe", {}))
 
 
 def of_bot(bot: Principal) -> Iterator[AskRequest]:

@@ -220,3 +220,38 @@ async def test_a_rotated_file_that_somebody_removes_stops_nothing(tmp_path: Path
         "trace.jsonl.1": ["a2"],
         "trace.jsonl.3": ["a0"],
     }
+
+
+@pytest.mark.requirement("REL-5")
+async def test_a_link_in_the_state_folder_leads_to_no_other_file(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever may write into the folder must not have another user's daemon write elsewhere."""
+    state, other = tmp_path / "state", tmp_path / "other"
+    state.mkdir()
+    other.write_text("theirs\n")
+    other.chmod(0o644)
+    (state / "trace.jsonl").symlink_to(other)
+    sink = TraceSink(state / "trace.jsonl", 10**9, 3, state_dir=state)
+    sink.write(RECORD)
+    await sink.aclose()
+    assert (other.read_text(), stat.S_IMODE(other.stat().st_mode)) == ("theirs\n", 0o644)
+    assert sink.dropped == 1
+    assert (
+        "trace.jsonl is a symbolic link, which is not followed in the state folder" in caplog.text
+    )
+    assert "remove it, or " in caplog.text
+
+
+async def test_a_link_that_an_operator_named_outside_the_state_folder_is_followed(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "state").mkdir()
+    (tmp_path / "kept").mkdir()
+    named = tmp_path / "trace.jsonl"
+    named.symlink_to(tmp_path / "kept" / "mine.jsonl")
+    (tmp_path / "kept" / "mine.jsonl").touch()
+    sink = TraceSink(named, 10**9, 3, state_dir=tmp_path / "state")
+    sink.write(RECORD)
+    await sink.aclose()
+    assert (ids(tmp_path / "kept" / "mine.jsonl"), sink.dropped) == ([RECORD.ask_id], 0)

@@ -50,7 +50,7 @@ def test_a_request_that_a_client_writes_is_read_back_unchanged(request: AskReque
 
 @pytest.mark.requirement("NET-1f")
 def test_a_call_is_read_with_whom_it_is_for() -> None:
-    call = DirectCall("a.b", {}, 9)
+    call = DirectCall("a.b", {}, ("a.*",))
     data = {"arguments": {"n": 1}, "identity": {"user": "u"}, "deadline_s": 2, "detach": True}
     assert invoke_from_json(
         {**data, "confirmations": ["t"], "callback": "bot"}, call
@@ -58,7 +58,7 @@ def test_a_call_is_read_with_whom_it_is_for() -> None:
         identity=Identity("u"),
         deadline_s=2.0,
         confirmations=("t",),
-        call=DirectCall("a.b", {"n": 1}, 9),
+        call=DirectCall("a.b", {"n": 1}, ("a.*",)),
     )
     assert callback_from_json({**data, "callback": "bot"}) == "bot"
 

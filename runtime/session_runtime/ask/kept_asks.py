@@ -69,6 +69,7 @@ class KeptAsk:
         self.ended: float | None = None
         self.kept_until: float | None = None
         self._request: AskRequest | None = request
+        self._asked_chars: Final = chars_of_request(request)
 
     @property
     def request(self) -> AskRequest | None:
@@ -83,10 +84,7 @@ class KeptAsk:
     @property
     def chars(self) -> int:
         """How much of it is kept, in characters."""
-        asked = self._request
-        if asked is None:
-            return self.log.chars
-        return self.log.chars + chars_of_request(asked)
+        return self.log.chars + (0 if self._request is None else self._asked_chars)
 
     def is_about_to_ask(self, tokens: Iterable[str]) -> bool:
         """Whether it has given out all these tokens, and is about to end for that."""
@@ -315,7 +313,7 @@ def follow_up(
             code="confirmation.invalid",
         )
     if asked.call is not None:
-        return replace(asked, confirmations=confirmations, declined=declined)
+        return replace(asked, confirmations=confirmations, declined=declined, chars=None)
     return replace(
         asked,
         text=text,
@@ -323,6 +321,7 @@ def follow_up(
         history=(*asked.history, *result.new_messages),
         confirmations=confirmations,
         declined=declined,
+        chars=None,
     )
 
 

@@ -1,6 +1,7 @@
 """How long requests, events and results are, in characters, more or less; what is too long others decide."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from session_runtime.direct import DirectCall
@@ -24,8 +25,11 @@ from session_runtime.types import (
 FRAME_CHARS: Final = 200
 """What an event or a message takes besides its texts."""
 
-VALUE_CHARS: Final = 8
-"""What a number takes, or anything else that is no text."""
+VALUE_CHARS: Final = 72
+"""What each value of JSON takes besides its text: in memory, an empty object and what leads to it."""
+
+_PLAIN: Final = (str, int, float, type(None))
+_HOLDERS: Final = (dict, list, tuple, Mapping)
 
 
 def chars_of_messages(messages: Iterable[Message]) -> int:
@@ -46,7 +50,12 @@ def _chars_of_call(call: ToolCall) -> int:
 
 
 def chars_of_request(request: AskRequest) -> int:
-    """How long a request is, in characters: all of it that its sender may make long."""
+    """How long a request is, in characters: all of it that its sender may make long.
+
+    One that was ``measured`` is not measured again.
+    """
+    if request.chars is not None:
+        return request.chars
     who = request.identity
     names = (who.user, who.channel, who.group, request.conversation, request.model)
     lists = (who.roles or (), request.confirmations, request.declined)
@@ -60,25 +69,31 @@ def chars_of_request(request: AskRequest) -> int:
     )
 
 
+def measured(request: AskRequest) -> AskRequest:
+    """Give the request with how long it is: a long one takes a while, so measure it off the event loop."""
+    return replace(request, chars=chars_of_request(request))
+
+
 def _chars_of_direct(call: DirectCall | None) -> int:
     if call is None:
         return 0
-    return len(call.tool) + (call.chars or _chars_of_value(call.arguments))
+    return len(call.tool) + _chars_of_value(call.arguments)
 
 
 def _chars_of_value(value: object) -> int:
-    """About how long a value of JSON is; what it holds several times, be it itself, is counted once."""
+    """About how long all is that a value of JSON holds; what is there several times is looked into once.
+
+    It may hold itself. Each value counts ``VALUE_CHARS`` besides its text: a short body may hold very many.
+    """
     chars, left, seen = 0, [value], set[int]()
     while left:
-        match left.pop():
-            case str() as text:
-                chars += len(text)
-            case Mapping() | list() | tuple() as many:
-                if id(many) not in seen:
-                    seen.add(id(many))
-                    left += [*many.keys(), *many.values()] if isinstance(many, Mapping) else many
-            case _:
-                chars += VALUE_CHARS
+        many = left.pop()
+        if not isinstance(many, _HOLDERS) or not many or id(many) in seen:
+            continue
+        seen.add(id(many))
+        held = [*many] if isinstance(many, list | tuple) else [*many, *many.values()]
+        chars += VALUE_CHARS * len(held) + sum(len(each) for each in held if isinstance(each, str))
+        left += [each for each in held if not isinstance(each, _PLAIN)]
     return chars
 
 
@@ -115,5 +130,6 @@ def _chars_of_content(content: Content | None) -> int:
             return len(content)
         case _:
             return sum(
-                len(part.url if isinstance(part, ImagePart) else part.text) for part in content
+                VALUE_CHARS + len(part.url if isinstance(part, ImagePart) else part.text)
+                for part in content
             )

@@ -7,6 +7,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final, Literal, TypeVar
 
 from session_runtime.ask.lengths import chars_of_request
@@ -19,7 +20,7 @@ MOST_WAITING_CHARS: Final = 64 * 1024 * 1024
 _NOBODY: Final = Principal("")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # no slots: it keeps what it has measured
 class Claim:
     """Who wants to run an ask: users share the places of their principal.
 
@@ -35,7 +36,7 @@ class Claim:
     of_user: int | None = None
     request: AskRequest | None = None
 
-    @property
+    @cached_property
     def chars(self) -> int:
         """How long its request is; 0 for one with values of wrong types, which is refused when it runs."""
         try:

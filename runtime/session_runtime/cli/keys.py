@@ -18,13 +18,14 @@ from session_runtime.config.http import HttpKey
 from session_runtime.config.rewrite import rewritten
 from session_runtime.config.snapshot import ConfigSnapshot
 from session_runtime.config.written import REMOVED, value_at
-from session_runtime.errors import RequestError
+from session_runtime.errors import ConfigError, RequestError
 from session_runtime.registry.keyring import hash_of, new_key
 from session_runtime.spelling import hint
 from session_runtime.wire import printable
 
 _DEFAULTS: Final = b"# defaults alone\n"
 _SHOWN_DIGITS: Final = 8
+_OPEN_ONLY_WITH_KEYS: Final = frozenset({"http.host", "mqtt.url"})
 
 
 @click.group(name="keys", cls=Group)
@@ -119,7 +120,13 @@ def revoke_key(name: str, last: bool, files: Files, as_json: bool) -> None:
     file = open_file(reader.path, may_be_absent=True)
     snapshot = Look(reader)(file.content)
     _expect_in_file(snapshot, name)
-    edit = proven(reader, draft(file, {(*KEYS, name): REMOVED}))
+    edit = draft(file, {(*KEYS, name): REMOVED})
+    try:
+        edit = proven(reader, edit)
+    except ConfigError as error:
+        if not last:
+            _expect_no_need_of_keys(name, error)
+        raise
     if not last and not {NO_KEY, STILL_IN}.isdisjoint(edit.warnings):
         raise RequestError(
             f"the key of {name!r} is the last: {OPEN}; add another key first, or say --last"
@@ -131,6 +138,16 @@ def revoke_key(name: str, last: bool, files: Files, as_json: bool) -> None:
         print_json({"name": name, "written": True})
         return
     click.echo(printable(f"removed the key of {name} from {reader.path}"))
+
+
+def _expect_no_need_of_keys(name: str, error: ConfigError) -> None:
+    """Raise RequestError if what is wrong without the key is that there is none: others may call then."""
+    for problem in error.problems:
+        if problem.key in _OPEN_ONLY_WITH_KEYS:
+            raise RequestError(
+                f"the key of {name!r} is the last: add another key first; without one, {problem.key}:"
+                f" {problem.message}"
+            )
 
 
 def _expect_in_file(snapshot: ConfigSnapshot, name: str) -> None:

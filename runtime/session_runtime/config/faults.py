@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 from pydantic import SecretStr, ValidationError
 
@@ -36,6 +36,8 @@ _KINDS: Mapping[str, str] = MappingProxyType(
 _OF_A_NAME = "[key]"  # the last step to an error that is about the name of an entry
 _BEFORE_AT_SIGN = re.compile(r"\S+@")
 _QUERY = re.compile(r"\?\S+|#\S*=\S+")
+_IN_BROKER_URL: Final = frozenset({("mqtt", "host"), ("mqtt", "port"), ("mqtt", "tls")})
+_BROKER_URL: Final = "mqtt.url says it: mqtt://host:port, or mqtts://host:port with TLS"
 
 
 def problems_of(
@@ -157,6 +159,8 @@ def unknown(key: KeyPath, value: object) -> str:
 
     Its text is repeated only if it was surely meant for a key that holds no secret.
     """
+    if key in _IN_BROKER_URL:
+        return f"unknown key (given: {written(value)}); {_BROKER_URL}"
     hint = _likely_key(key, value)
     node = node_at(hint) if hint is not None else None
     open_leaf = isinstance(node, Leaf) and not node.secret and not sounds_secret(key[-1])

@@ -14,7 +14,7 @@ from starlette.types import Receive
 
 from session_runtime.ask.emitter import discard
 from session_runtime.ask.kept_asks import KeptAsk, is_turned_away
-from session_runtime.ask.lengths import chars_of_result
+from session_runtime.ask.lengths import chars_of_result, measured
 from session_runtime.callbacks.box import Expected
 from session_runtime.errors import RequestError
 from session_runtime.transports.follow import Follower
@@ -157,4 +157,4 @@ def key_of(request: Request) -> str | None:
 
 
 def _read(data: object) -> tuple[AskRequest, bool, str | None]:
-    return request_from_json(data), detach_from_json(data), callback_from_json(data)
+    return measured(request_from_json(data)), detach_from_json(data), callback_from_json(data)

@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from session_runtime.ask.lengths import measured
 from session_runtime.config.http import InvokeSettings
 from session_runtime.direct import DirectCall
 from session_runtime.errors import RequestError
@@ -76,11 +77,12 @@ class _Invoke:
         most = min(MOST_BODY_BYTES, self._limits.max_body_bytes)
         body = await read_body(request, most, self._limits.body_timeout_s)
         call = DirectCall(
-            request.path_params["name"], {}, len(body), offered(settings), settings.max_result_chars
+            request.path_params["name"], {}, offered(settings), settings.max_result_chars
         )
 
         def read(data: object) -> tuple[AskRequest, bool, str | None]:
-            return invoke_from_json(data, call), detach_from_json(data), callback_from_json(data)
+            asked = measured(invoke_from_json(data, call))
+            return asked, detach_from_json(data), callback_from_json(data)
 
         wanted, detach, callback = await parsed(body, read)
         principal = self._gate.admit(request.scope)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Literal
 
+from session_runtime.ask.lengths import measured
 from session_runtime.config.mqtt import MqttSigner
 from session_runtime.errors import RequestError
 from session_runtime.registry.keyring import Keyring
@@ -213,7 +214,7 @@ def _parse(body: bytes) -> AskRequest:
             " leave it out, or ask over HTTP",
             code="request.invalid",
         )
-    return request
+    return measured(request)
 
 
 def _principal(message: Incoming, rules: Rules) -> tuple[Principal, int | None]:
