@@ -3,17 +3,19 @@
 import { call, get } from "./api.js";
 import { badge, button, confirmed, empty, fill, h, json, lastOnly, problem, tell } from "./dom.js";
 
+// A form that still waits keeps its panel: what was opened there, and a question that is being answered.
 export class Approvals {
   constructor(place) {
     this.place = place;
-    this.shown = "";
+    this.panels = null;
   }
 
   draw(waiting) {
-    const now = JSON.stringify(waiting);
-    if (now === this.shown) return;
-    this.shown = now;
-    fill(this.place, waiting.length ? waiting.map((each) => waitingOne(each)) : empty("No tool waits for an approval.", "A destructive tool of a server waits when its schema has changed."));
+    const before = this.panels ?? new Map();
+    const now = new Map(waiting.map((each) => [`${each.server} ${each.name} ${each.digest}`, each]));
+    if (this.panels && before.size === now.size && [...now.keys()].every((key) => before.has(key))) return;
+    this.panels = new Map([...now].map(([key, each]) => [key, before.get(key) ?? waitingOne(each)]));
+    fill(this.place, waiting.length ? [...this.panels.values()] : empty("No tool waits for an approval.", "A destructive tool of a server waits when its schema has changed."));
   }
 }
 
