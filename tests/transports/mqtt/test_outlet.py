@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from session_runtime.client.trials import DEATHS
-from session_runtime.transports.mqtt.link import LinkError, Outgoing, Terms, BrokenOverError
+from session_runtime.transports.mqtt.link import BrokenOverError, LinkError, Outgoing, Terms
 from session_runtime.transports.mqtt.outlet import Outlet
 from tests.transports.mqtt.memory import MemoryBroker, MemoryLink
 
