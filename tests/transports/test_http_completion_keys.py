@@ -123,6 +123,25 @@ async def test_a_kept_completion_loses_nothing_of_what_made_room_for_its_long_te
 
 
 @pytest.mark.requirement("NET-1b")
+async def test_messages_that_made_room_come_before_a_final_text_that_begins_anew() -> None:
+    long = "x" * MOST_CHARS
+    result = AskResult("a1", "answered", long, messages=("first",))
+
+    async def ask(request: AskRequest, emit: Emit) -> AskResult:
+        events = (STARTED, turn(), said("draft"), sent("first"), turn(), said(long))
+        for seq, event in enumerate((*events, AskFinished(ask_id="a1", result=result)), start=1):
+            emit(replace(event, seq=seq))
+            for _ in range(50 if event == events[2] else 0):  # the draft is read, the rest too late
+                await asyncio.sleep(0)
+        return result
+
+    async with calling(StubDoor(ask)) as client:
+        body = {"messages": BODY["messages"], "stream": True}
+        stream = await client.post(PATH, json=body, headers=KEYED)
+    assert streamed(stream.text) == f"draft\n\nfirst\n\n{long}"
+
+
+@pytest.mark.requirement("NET-1b")
 async def test_a_kept_completion_that_failed_after_tools_ran_is_not_to_be_repeated_then_either() -> (
     None
 ):

@@ -223,20 +223,20 @@ async def test_an_answer_that_the_broker_does_not_take_for_its_size_is_told_inst
 
 
 @pytest.mark.requirement("NET-6d")
-async def test_an_answer_that_breaks_connections_is_told_of_instead_and_not_tried_again() -> None:
+async def test_an_answer_that_connections_broke_over_is_told_of_instead_and_kept_for_later() -> (
+    None
+):
     broker = MemoryBroker(breaks_at=lambda message: message.properties.get("type") == "result")
-    message = asking(properties={"events": "none"})
-    async with served(StubDoor(), broker) as door:
+    stub, message = StubDoor(), asking(properties={"events": "none"})
+    async with served(stub, broker) as door:
         door.link.deliver(message)
         await broker.until(lambda: len(broker.answers) == 1)
+        assert len(broker.links) == 1 + DEATHS
+        broker.breaks_at = lambda message: False  # what broke them was not the answer
         [again] = await door.send(message)
-    [first] = broker.answers[:1]
-    assert body_of(first)["error"]["code"] == "mqtt.answer_not_taken"
-    assert (again.body, again.properties["kept"], len(broker.links)) == (
-        first.body,
-        "yes",
-        1 + DEATHS,
-    )
+    [told] = broker.answers[:1]
+    assert body_of(told)["error"]["code"] == "mqtt.answer_not_taken"
+    assert (again.body, again.properties["kept"], len(stub.asked)) == (RESULT, "yes", 1)
 
 
 @pytest.mark.requirement("NET-6d")

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from session_runtime.client.trials import DEATHS
-from session_runtime.transports.mqtt.link import LinkError, Outgoing, Terms, UndeliverableError
+from session_runtime.transports.mqtt.link import BrokenOverError, LinkError, Outgoing, Terms
 from session_runtime.transports.mqtt.outlet import Outlet
 from tests.transports.mqtt.memory import MemoryBroker, MemoryLink
 
@@ -65,7 +65,7 @@ async def test_a_message_that_three_connections_died_of_is_given_up_and_others_a
             return_exceptions=True,
         )
     keeping.cancel()
-    assert [type(each) for each in told] == [type(None), UndeliverableError, type(None)]
+    assert [type(each) for each in told] == [type(None), BrokenOverError, type(None)]
     assert sorted(each.body for each in cut.broker.answers) == [b"1", b"2"]
     assert cut.deaths == DEATHS
 
@@ -102,7 +102,7 @@ async def test_what_was_on_its_way_beside_it_is_not_given_up_with_it() -> None:
             return_exceptions=True,
         )
     keeping.cancel()
-    assert [type(each) for each in told] == [type(None), UndeliverableError, type(None)]
+    assert [type(each) for each in told] == [type(None), BrokenOverError, type(None)]
 
 
 @pytest.mark.requirement("NET-6d")

@@ -134,7 +134,7 @@ class CompletionForm:
     def _last(self, event: AskEvent, result: AskResult) -> list[dict[str, Any]]:
         if error_of(result, self._heard) is not None:
             return []
-        if self._is_open:  # its text goes on where it stopped
+        if self._is_open and result.text.startswith(self._said):  # it goes on where it stopped
             pieces = self._rest(event, result.text) + self._missed(event, result.messages)
         else:
             pieces = self._missed(event, result.messages) + self._rest(event, result.text)

@@ -11,6 +11,7 @@ from session_runtime.ask.emitter import new_ask_id
 from session_runtime.errors import RequestError
 from session_runtime.transports.mqtt.door import MqttDoor
 from session_runtime.transports.mqtt.link import (
+    BrokenOverError,
     Incoming,
     Outgoing,
     TooLargeError,
@@ -158,9 +159,9 @@ class Answering:
             return await _refused(entry, refusal, desk)
         answer = desk.answer_of(result, seq)
         self._window.finish(entry, answer)
-        sent = await desk.send(answer)
-        if sent != answer:
-            self._window.finish(entry, sent)
+        keep = await desk.send(answer)
+        if keep != answer:
+            self._window.finish(entry, keep)
         return "answered"
 
     async def _run(self, request: AskRequest, asked: Asked, desk: "_Desk") -> tuple[AskResult, int]:
@@ -265,7 +266,7 @@ class _Desk:
     async def send(self, answer: Answer, *, kept: bool = False) -> Answer:
         """Publish the last message to a request; if the broker does not take it, that it does not.
 
-        Gives what was published.
+        Gives what is to be kept: what was published, or the answer if it may be taken another time.
         """
         about = replace(self._about(answer.kind, answer.seq), kept=kept, repeated=answer.repeated)
         try:
@@ -273,8 +274,10 @@ class _Desk:
         except UndeliverableError as error:
             if answer.kind == ERROR:
                 raise
-            answer = replace(answer, kind=ERROR, body=_error_body(_not_sent(error)))
-            await self._publish(replace(about, kind=ERROR), answer.body)
+            body = _error_body(_not_sent(error))
+            await self._publish(replace(about, kind=ERROR), body)
+            if not isinstance(error, BrokenOverError):
+                return replace(answer, kind=ERROR, body=body)
         return answer
 
     def answer_of(self, result: AskResult, seq: int) -> Answer:

@@ -33,6 +33,10 @@ class UndeliverableError(Exception):
     """The broker does not take a message, and will not; the text says why."""
 
 
+class BrokenOverError(UndeliverableError):
+    """Connections broke while the broker was given it, which may have had other reasons."""
+
+
 class TooLargeError(UndeliverableError):
     """It is larger than the broker takes."""
 

@@ -3,7 +3,7 @@
 import asyncio
 
 from session_runtime.client.trials import DEATHS, Trials
-from session_runtime.transports.mqtt.link import Link, LinkError, Outgoing, UndeliverableError
+from session_runtime.transports.mqtt.link import BrokenOverError, Link, LinkError, Outgoing
 
 
 class Outlet:
@@ -35,8 +35,8 @@ class Outlet:
         """Publish, by the next connection if this one breaks; waits as long as there is none.
 
         What was on its way when a connection broke may be the reason: such messages are given to the
-        broker alone, so that of many the one is found that it does not bear. Raises UndeliverableError
-        for that one, and for what the broker refuses.
+        broker alone, so that of many the one is found that it does not bear. Raises BrokenOverError
+        for that one, and UndeliverableError for what the broker refuses.
         """
         deaths = 0
         while deaths < DEATHS:
@@ -51,7 +51,7 @@ class Outlet:
                     deaths += error.broke
                 else:
                     return
-        raise UndeliverableError(f"{DEATHS} connections broke while the broker was given it")
+        raise BrokenOverError(f"{DEATHS} connections broke while the broker was given it")
 
     async def _next(self) -> Link:
         """The connection that is up, as soon as one is."""
