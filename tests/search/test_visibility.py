@@ -196,10 +196,12 @@ def test_views_of_one_mask_are_one_object_and_old_ones_are_forgotten() -> None:
 
 
 @pytest.mark.requirement("TS-14")
-def test_sessions_share_the_directory_of_their_view() -> None:
+def test_sessions_share_the_texts_of_their_view() -> None:
     index = index_of(MUSIC)
     sessions = [open_session(index, always_loaded=["end"]) for _ in range(2)]
     assert sessions[0].directory is sessions[1].directory
+    assert sessions[0].prompt is sessions[1].prompt
+    assert sessions[0].prompt.endswith(f"\n\n{sessions[0].directory}")
 
 
 @pytest.mark.requirement("TS-8")

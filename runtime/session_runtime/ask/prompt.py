@@ -2,21 +2,20 @@
 
 from collections.abc import Sequence
 
-from session_runtime.search import PROMPT_RULE
 from session_runtime.types import AskRequest, Message
 
 
 def opening_messages(
-    system_prompt: str, request: AskRequest, directory: str | None, prefetched: str | None
+    system_prompt: str, request: AskRequest, directory: str, prefetched: str | None
 ) -> tuple[Message, ...]:
-    """System prompt with the request's instructions, tool directory, prefetch results.
+    """System prompt with the request's instructions, tool ``directory`` and its rule, prefetch results.
 
     Each is one system message and left out when there is nothing to say; all stand before the
     history, so that a provider's cached prefix survives from ask to ask as far as possible.
     """
     texts = (
         "\n\n".join(part for part in (system_prompt, request.instructions) if part),
-        f"{PROMPT_RULE}\n\n{directory}" if directory is not None else "",
+        directory,
         prefetched or "",
     )
     return tuple(Message("system", text) for text in texts if text)

@@ -261,7 +261,7 @@ class AskRun:
             self._emitter.send(ToolsLoaded(names=loaded))
 
     async def _open_transcript(self, scope: AskScope, exposure: Exposure) -> Transcript:
-        directory = exposure.session.directory if exposure.session is not None else None
+        directory = exposure.session.prompt if exposure.session is not None else ""
         opening = opening_messages(
             self.generation.snapshot.system_prompt,
             self.request,

@@ -8,6 +8,7 @@ from session_runtime.config.models import ModelProfile
 from session_runtime.config.settings import Settings
 from session_runtime.generation.agents import Agent
 from session_runtime.local.source import LocalSource
+from session_runtime.lru import Lru
 from session_runtime.mcp.servers import Servers
 from session_runtime.models.base import Model
 from session_runtime.registry.catalog import Catalog
@@ -18,7 +19,6 @@ from session_runtime.registry.policy import Policy
 from session_runtime.registry.schema import ArgumentCheck
 from session_runtime.registry.spec import ToolSpec
 from session_runtime.search import SearchIndex
-from session_runtime.search.lru import Lru
 from session_runtime.toolbox.box import Toolbox
 
 MASKS_KEPT = 64

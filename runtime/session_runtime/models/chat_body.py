@@ -14,7 +14,7 @@ from session_runtime.models.content import has_image, plain_text
 from session_runtime.models.extras import call_extra, message_extra
 from session_runtime.models.http_body import (
     Body,
-    body_bytes,
+    body_pieces,
     known_by_name,
     message_fields,
     message_key,
@@ -23,7 +23,7 @@ from session_runtime.models.http_body import (
     to_json,
 )
 from session_runtime.models.images import sent_url
-from session_runtime.models.memo import SpecMemo
+from session_runtime.models.memo import SpecMemo, TextMemo
 from session_runtime.registry.deprecation import Shown, described, shown
 from session_runtime.registry.names import WireNames
 from session_runtime.registry.spec import ToolSpec
@@ -39,11 +39,12 @@ _OTHER_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 class ChatBodyWriter:
-    """Writes the bodies of one profile; each tool is serialised once per generation."""
+    """Writes the bodies of one profile; each tool is serialised once per generation, as are prompts."""
 
     def __init__(self, profile: ModelProfile) -> None:
         self._profile = profile
         self._tools: SpecMemo[Shown, bytes] = SpecMemo(_tool)
+        self._prompts = TextMemo(_prompt)
 
     def write(
         self, request: ModelRequest, left_out: Set[str], memo: "MessageMemo | None" = None
@@ -55,16 +56,17 @@ class ChatBodyWriter:
                 "type": "json_schema",
                 "json_schema": {"name": "reply", "schema": request.form},
             }
-        messages = (memo or MessageMemo()).written(request.messages, request.names, left_out)
+        memo = memo or MessageMemo()
+        messages = memo.written(request.messages, request.names, left_out, self._prompts)
         tools = (self._tools.get(spec, shown(spec, request.names)) for spec in request.tools)
         of_body = [
             known_by_name(name, *_OTHER_WORDS.get(name, ()))
             for name in (_MAX_TOKENS, _STREAM_OPTIONS, _FORM)
             if name in settings
         ]
-        content = body_bytes(settings, tools, "messages", (each.json for each in messages))
+        pieces = body_pieces(settings, {}, tools, "messages", (each.json for each in messages))
         extras = (name for each in messages for name in each.extras)
-        return Body(content, (*message_fields(extras), *of_body))
+        return Body(pieces, (*message_fields(extras), *of_body))
 
     def _settings(self, left_out: Set[str]) -> dict[str, Any]:
         profile = self._profile
@@ -99,21 +101,35 @@ class MessageMemo:
         self._written: list[_Written] = []
 
     def written(
-        self, messages: Sequence[Message], names: WireNames, left_out: Set[str]
+        self,
+        messages: Sequence[Message],
+        names: WireNames,
+        left_out: Set[str],
+        prompts: TextMemo,
     ) -> list[_Written]:
         """All messages in their order; what is the same object under the same names is known."""
         same = self._names is names and self._left_out == left_out
         known = self._written if same else []
         pairs = zip(known, messages, strict=False)
         begin = [each for each, _ in takewhile(lambda pair: pair[0].message is pair[1], pairs)]
-        rest = [_write(message, names, left_out) for message in messages[len(begin) :]]
+        rest = [_write(message, names, left_out, prompts) for message in messages[len(begin) :]]
         self._names, self._left_out, self._written = names, left_out, [*begin, *rest]
         return self._written
 
 
-def _write(message: Message, names: WireNames, left_out: Set[str]) -> _Written:
+def _write(message: Message, names: WireNames, left_out: Set[str], prompts: TextMemo) -> _Written:
+    if message.role == "system":
+        return _Written(message, prompts.get(plain_text(message.content)), ())
     fields = _message(message, names, left_out)
     return _Written(message, to_json(fields), tuple(_extra_names(fields)))
+
+
+def _prompt(text: str) -> bytes:
+    return to_json(_system(text))
+
+
+def _system(text: str) -> dict[str, Any]:
+    return {"role": "system", "content": text}
 
 
 def _tool(spec: ToolSpec, as_shown: Shown) -> bytes:
@@ -137,7 +153,7 @@ def _message(message: Message, names: WireNames, left_out: Set[str]) -> dict[str
                 "content": plain_text(message.content),
             }
         case "system":
-            return {"role": "system", "content": plain_text(message.content)}
+            return _system(plain_text(message.content))
         case "user":
             return {"role": "user", "content": _shown(message.content)}
 

@@ -9,7 +9,7 @@ import contextlib
 import itertools
 import logging
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from http.cookiejar import CookieJar, DefaultCookiePolicy
@@ -70,6 +70,7 @@ class ModelServer:
         self._model = profile.model
         self._url = _url(profile.base_url or "", api.path)
         self._headers = _headers(profile, api)
+        self._headers.setdefault("host", self._url.netloc.decode("ascii"))
         timeout = httpx2.Timeout(
             profile.timeout_s, connect=min(profile.timeout_s, CONNECT_TIMEOUT_S), pool=None
         )
@@ -151,9 +152,11 @@ class ModelServer:
     @contextlib.asynccontextmanager
     async def _sent(self, body: Body) -> AsyncIterator[httpx2.Response]:
         # The client's own way to build a request merges headers and cookies anew for each.
+        content = _Content(body.pieces)
         request = httpx2.Request(
-            "POST", self._url, headers=self._headers, content=body.content, extensions=self._limits
+            "POST", self._url, headers=self._headers, stream=content, extensions=self._limits
         )
+        request.headers["content-length"] = str(body.length)
         try:
             response = await self._client.send(request, stream=True, follow_redirects=False)
             try:
@@ -163,6 +166,16 @@ class ModelServer:
         except httpx2.TransportError as error:
             # Not "from error": the text of a protocol error may quote the header with the key.
             raise faults.from_transport(self.endpoint, error) from None
+
+
+class _Content(httpx2.AsyncByteStream):
+    """What is sent: whole in memory only meanwhile, as waiting for the answer takes long."""
+
+    def __init__(self, pieces: Sequence[bytes]) -> None:
+        self._pieces = pieces
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield b"".join(self._pieces)
 
 
 def open_client(base_url: str) -> httpx2.AsyncClient:

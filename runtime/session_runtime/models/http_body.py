@@ -52,10 +52,23 @@ class OptionalField:
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A body ready to be sent, and the parts of it that a service may do without."""
+    """A body ready to be sent, and the parts of it that a service may do without.
 
-    content: bytes
+    It is held in pieces, as its largest ones are shared by all asks, and an ask waits for its answer long.
+    """
+
+    pieces: tuple[bytes, ...]
     optional: tuple[OptionalField, ...] = ()
+
+    @property
+    def content(self) -> bytes:
+        """The whole body."""
+        return b"".join(self.pieces)
+
+    @property
+    def length(self) -> int:
+        """Of the whole body, in bytes."""
+        return sum(map(len, self.pieces))
 
     def refused(self, refusal: RefusedError) -> OptionalField | None:
         """The first optional field that a refusal is about, if it is about one."""
@@ -113,20 +126,30 @@ def _calls_unknown(said: str) -> bool:
     return _UNWELCOME.search(said) is not None and _ABOUT_A_VALUE.search(said) is None
 
 
-def body_bytes(
-    settings: Mapping[str, Any], tools: Iterable[bytes], name: str, items: Iterable[bytes]
-) -> bytes:
+def body_pieces(
+    settings: Mapping[str, Any],
+    written: Mapping[str, bytes],
+    tools: Iterable[bytes],
+    name: str,
+    items: Iterable[bytes],
+) -> tuple[bytes, ...]:
     """The JSON of a whole body, byte for byte the same for the same input (TS-11).
 
-    ``tools`` stand before the field ``name`` that holds ``items``, all of them JSON. A longer list
-    begins with the bytes of the shorter one, save its closing bracket; without tools there is no such
-    field, as some services refuse an empty list.
+    ``written`` are further fields; ``tools`` stand before the field ``name`` that holds ``items``, all
+    of them JSON. A longer list begins with the bytes of the shorter one, save its closing bracket;
+    without tools there is no such field, as some services refuse an empty list.
     """
-    parts = [to_json(settings)[:-1]]
-    if listed := b",".join(tools):
-        parts.append(b'"tools":[' + listed + b"]")
-    parts.append(to_json(name) + b":[" + b",".join(items) + b"]}")
-    return b",".join(parts)
+    pieces = [to_json(settings)[:-1]]
+    for field, value in written.items():
+        pieces += (b"," + to_json(field) + b":", value)
+    if listed := _between_commas(tools):
+        pieces += (b',"tools":[', *listed, b"]")
+    return (*pieces, b"," + to_json(name) + b":[", *_between_commas(items), b"]}")
+
+
+def _between_commas(values: Iterable[bytes]) -> list[bytes]:
+    listed = [piece for value in values for piece in (b",", value)]
+    return listed[1:]
 
 
 def to_json(value: object) -> bytes:

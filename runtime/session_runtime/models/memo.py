@@ -1,13 +1,16 @@
-"""Remembers what was computed once per tool, as long as the tool is in use."""
+"""Remembers what is computed once for all asks: per tool as long as it is in use, per text for a while."""
 
 from collections.abc import Callable, Hashable
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
+from session_runtime.lru import Lru
 from session_runtime.registry.spec import ToolSpec
 
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
+
+KEPT_TEXT_BYTES: Final = 2_000_000
 
 
 class SpecMemo(Generic[K, T]):
@@ -28,3 +31,22 @@ class SpecMemo(Generic[K, T]):
         if value is None:
             value = values[form] = self._compute(spec, form)
         return value
+
+
+class TextMemo:
+    """What was written last of texts that most asks have in common, such as the list of their tools.
+
+    Asks that wait for their answers hold one and the same value then, and nobody writes it again.
+    """
+
+    def __init__(self, write: Callable[[str], bytes]) -> None:
+        self._write = write
+        self._written: Lru[str, bytes] = Lru(KEPT_TEXT_BYTES, _bytes_of)
+
+    def get(self, text: str) -> bytes:
+        """What ``write`` makes of a text."""
+        return self._written.get_or_make(text, self._write)
+
+
+def _bytes_of(text: str, written: bytes) -> int:
+    return 4 * len(text) + len(written)

@@ -19,14 +19,14 @@ from session_runtime.models.faults import RefusedError
 from session_runtime.models.http_body import (
     Body,
     OptionalField,
-    body_bytes,
+    body_pieces,
     known_by_name,
     readable_arguments,
     sent_schema,
     to_json,
 )
 from session_runtime.models.images import inline_image, is_data
-from session_runtime.models.memo import SpecMemo
+from session_runtime.models.memo import SpecMemo, TextMemo
 from session_runtime.models.messages_blocks import kept_blocks
 from session_runtime.models.parameter_names import ParameterNames
 from session_runtime.models.places import Called, Reasoning, Said
@@ -89,6 +89,8 @@ class MessagesBodyWriter:
         self._names: SpecMemo[None, ParameterNames] = SpecMemo(_parameter_names)
         self._tools: SpecMemo[Shown, bytes] = SpecMemo(self._tool)
         self._marked: SpecMemo[Shown, bytes] = SpecMemo(self._marked_tool)
+        self._prompts = TextMemo(_prompt)
+        self._marked_prompts = TextMemo(_marked_prompt)
 
     def write(
         self,
@@ -104,9 +106,7 @@ class MessagesBodyWriter:
         caches = self._profile.prompt_cache and _CACHE not in left_out
         origin = None if _THOUGHTS in left_out else self._origin
         turns = self._turns(request, origin, memo or BlockMemo())
-        settings = self._settings(left_out)
-        if system := _system(request.messages):
-            settings["system"] = [{"type": "text", "text": system, **(_MARK if caches else {})}]
+        settings = {**self._settings(left_out), **self._profile.extra_body}
         if caches and turns and turns[-1]["role"] == "user":
             turns[-1]["content"][-1] = {**turns[-1]["content"][-1], **_MARK}
         marked = first_tools - 1 if caches else -1
@@ -114,10 +114,9 @@ class MessagesBodyWriter:
             (self._marked if at == marked else self._tools).get(spec, shown(spec, request.names))
             for at, spec in enumerate(request.tools)
         )
-        content = body_bytes(
-            {**settings, **self._profile.extra_body}, tools, "messages", map(to_json, turns)
-        )
-        return Body(content, tuple(self._optional(turns, left_out, caches=caches)))
+        system = self._system(request.messages, caches=caches)
+        pieces = body_pieces(settings, system, tools, "messages", map(to_json, turns))
+        return Body(pieces, tuple(self._optional(turns, left_out, caches=caches)))
 
     def own_arguments(
         self, request: ModelRequest, calls: Iterable[ToolCall]
@@ -143,6 +142,15 @@ class MessagesBodyWriter:
         if profile.stream:
             settings["stream"] = True
         return settings
+
+    def _system(self, messages: Iterable[Message], *, caches: bool) -> dict[str, bytes]:
+        """The field with all system messages, wherever they stand: there is one place for them."""
+        texts = (plain_text(message.content) for message in messages if message.role == "system")
+        text = "\n\n".join(text for text in texts if text.strip())
+        if not text:
+            return {}
+        prompts = self._marked_prompts if caches else self._prompts
+        return {"system": prompts.get(text)}
 
     def _optional(
         self, turns: Sequence[Block], left_out: Set[str], *, caches: bool
@@ -232,10 +240,12 @@ def _is_thought(block: Block) -> bool:
     return block["type"] in {"thinking", "redacted_thinking"}
 
 
-def _system(messages: Iterable[Message]) -> str:
-    """All system messages, wherever they stand: there is one place for them."""
-    texts = (plain_text(message.content) for message in messages if message.role == "system")
-    return "\n\n".join(text for text in texts if text.strip())
+def _prompt(text: str) -> bytes:
+    return to_json([{"type": "text", "text": text}])
+
+
+def _marked_prompt(text: str) -> bytes:
+    return to_json([{"type": "text", "text": text} | _MARK])
 
 
 def _blocks(message: Message, call: Callable[[ToolCall], Block], origin: str | None) -> list[Block]:

@@ -16,14 +16,14 @@ from session_runtime.models.faults import RefusedError
 from session_runtime.models.http_body import (
     Body,
     OptionalField,
-    body_bytes,
+    body_pieces,
     known_by_name,
     readable_arguments,
     sent_schema,
     to_json,
 )
 from session_runtime.models.images import sent_url
-from session_runtime.models.memo import SpecMemo
+from session_runtime.models.memo import SpecMemo, TextMemo
 from session_runtime.models.places import Called, Reasoning, Said
 from session_runtime.models.responses_items import kept_items
 from session_runtime.registry.deprecation import Shown, described, shown
@@ -86,6 +86,7 @@ class ResponsesBodyWriter:
         self._profile = profile
         self._origin = origin
         self._tools: SpecMemo[Shown, bytes] = SpecMemo(_tool)
+        self._instructions = TextMemo(to_json)
 
     def write(self, request: ModelRequest, chain: Chain, left_out: Set[str]) -> Body:
         """The body of one turn without the fields in ``left_out``.
@@ -106,13 +107,12 @@ class ResponsesBodyWriter:
             settings[_FORM] = {"format": form}
         if previous is not None:
             settings[CHAIN] = previous
-        if instructions := _instructions(request.messages):
-            settings["instructions"] = instructions
+        instructions = _instructions(request.messages)
+        written = {"instructions": self._instructions.get(instructions)} if instructions else {}
         tools = (self._tools.get(spec, shown(spec, request.names)) for spec in request.tools)
-        content = body_bytes(
-            {**settings, **self._profile.extra_body}, tools, "input", map(to_json, items)
-        )
-        return Body(content, tuple(_optional(settings, items, previous, left_out)))
+        fields = {**settings, **self._profile.extra_body}
+        pieces = body_pieces(fields, written, tools, "input", map(to_json, items))
+        return Body(pieces, tuple(_optional(settings, items, previous, left_out)))
 
     def _settings(self, left_out: Set[str]) -> dict[str, Any]:
         profile = self._profile

@@ -3,12 +3,12 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from session_runtime.lru import Lru
 from session_runtime.registry.names import WireNames, build_wire_names
 from session_runtime.registry.spec import ToolSpec
 from session_runtime.search.build import build_corpus
 from session_runtime.search.corpus import Corpus
 from session_runtime.search.fields import FieldWeights
-from session_runtime.search.lru import Lru
 from session_runtime.search.view import SearchView
 from session_runtime.types import NOTHING
 

@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from session_runtime.lru import Lru
 from session_runtime.search.corpus import Positions
 from session_runtime.search.evidence import JOINED, Evidence, Spoken, Term, collect, weighted
 from session_runtime.search.impacts import Docs, Scores
-from session_runtime.search.lru import Lru
 from session_runtime.search.query import Keywords, Word
 from session_runtime.search.rank import Hits, Scorer, bytes_of
 from session_runtime.search.spoken import telling_terms

@@ -11,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from session_runtime.lru import Lru
 from session_runtime.search.corpus import Corpus
 from session_runtime.search.deeds import DEEDS, NO_DEED
 from session_runtime.search.fields import Field
 from session_runtime.search.impacts import Docs, Scores, cell_weights, compute_impacts
-from session_runtime.search.lru import Lru
 from session_runtime.search.terms import SMALL_WORDS, STOP_WORDS, phrase_number
 
 KEPT_BYTES, KEPT_BYTES_PER_TOOL = 500_000, 200

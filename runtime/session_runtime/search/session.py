@@ -108,6 +108,11 @@ class ToolSearchSession:
         return self._layout.directory
 
     @property
+    def prompt(self) -> str:
+        """The directory below the rule how to use it, as a model is told it."""
+        return self._layout.prompt
+
+    @property
     def withdrawn(self) -> frozenset[str]:
         """What nothing finds or loads at the moment."""
         return self._withdrawn()

@@ -12,6 +12,7 @@ from typing import assert_never
 
 import numpy as np
 
+from session_runtime.lru import Lru
 from session_runtime.registry.names import MAX_NAME_LENGTH, TOOL_SEARCH
 from session_runtime.search.corpus import (
     LONGEST_SPELLING,
@@ -24,7 +25,7 @@ from session_runtime.search.corpus import (
 )
 from session_runtime.search.directory import directory_text
 from session_runtime.search.keywords import FULL_LAYER, KeywordRanker, Ranking
-from session_runtime.search.lru import Lru
+from session_runtime.search.loader import PROMPT_RULE
 from session_runtime.search.query import (
     AFTER_NAMES,
     AROUND_NAMES,
@@ -42,7 +43,7 @@ from session_runtime.search.spelling import one_letter_apart
 from session_runtime.search.terms import analyse, normalise, runs
 
 LAYOUTS_KEPT, NEAREST_KEPT = 8, 64
-LAYOUT_BYTES_PER_TOOL = 40
+LAYOUT_BYTES_PER_TOOL = 60
 NEAREST = 3
 SLOW_ABOVE = 2_000
 """From so many tools on, working out the statistics of a view takes longer than an event loop should wait."""
@@ -72,10 +73,14 @@ Found = Empty | Named | Ranking
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How the visible tools are shown: the names held back, and the text that lists them."""
+    """How the visible tools are shown: the names held back, and the text that lists them.
+
+    ``prompt`` is what a model is told: the largest text of an ask, and one for all with the same tools.
+    """
 
     deferred: tuple[str, ...]
     directory: str
+    prompt: str
 
 
 class SearchView:
@@ -251,10 +256,9 @@ class SearchView:
         shown = frozenset(base)
         names, entries = self._corpus.names, self._corpus.tables.entries
         held_back = [at for at in self._listed if names[at] not in shown]
-        return Layout(
-            tuple([names[at] for at in held_back]),
-            directory_text([entries[at] for at in held_back], max_tokens),
-        )
+        directory = directory_text([entries[at] for at in held_back], max_tokens)
+        deferred = tuple([names[at] for at in held_back])
+        return Layout(deferred, directory, f"{PROMPT_RULE}\n\n{directory}")
 
     def _parts(self, keywords: Keywords, name: str, score: float) -> list[dict[str, object]]:
         layer: list[dict[str, object]] = []

@@ -1,4 +1,4 @@
-from session_runtime.search.lru import Lru
+from session_runtime.lru import Lru
 
 
 def test_a_value_is_made_once_and_the_one_used_longest_ago_is_forgotten() -> None:
