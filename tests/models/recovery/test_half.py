@@ -68,6 +68,7 @@ UNFINISHED = [
     'So it is.</think>\n<tool_call>{"name": "weather__today", "arg',
 ]  # fmt: skip
 DATA = [
+    "```js\n",
     '{"name": "Ada", "arg',
     '{"name": "Ada Lovel',
     '{"name": "weather__today", "description": "Tells',

@@ -57,8 +57,9 @@ def is_half(text: str, names: Names) -> bool:
     begun = _without_half_token(text.strip())
     if not begun or is_marked(begun) or may_be_marked(begun):
         return bool(begun)
-    head = beginning(begun[:HEAD_CHARS], names.known)
-    if head == "text" or (head == "undecided" and len(begun) >= HEAD_CHARS):
+    if "text" in (beginning(each.lstrip()[:HEAD_CHARS], names.known) for each in (text, begun)):
+        return False
+    if len(begun) >= HEAD_CHARS and beginning(begun[:HEAD_CHARS], names.known) == "undecided":
         return False
     if len(begun) > MAX_TEXT_CHARS:
         return False
