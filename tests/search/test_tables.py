@@ -78,7 +78,9 @@ def test_who_asks_for_a_deed_means_its_object_but_not_the_other_way_round(
 
 
 @pytest.mark.requirement("TS-8")
-@pytest.mark.parametrize("request_text", ["画一只猫", "帮我画个房子", "draw a cat", "paint a house"])
+@pytest.mark.parametrize(
+    "request_text", ["画一只猫", "帮我画个房子", "draw a cat", "paint a house"]
+)
 def test_not_every_tool_for_images_draws(request_text: str) -> None:
     others = (tool(f"image.{deed}", f"{deed} an image") for deed in ("compress", "crop", "send"))
     view = view_of(tool("media.generate_image", "from a description"), *others, *MUSIC)

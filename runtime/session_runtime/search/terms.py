@@ -235,7 +235,7 @@ class Lexicon:
         self.hashes[number] = 0
 
     def learn_synonyms(self, group: str) -> None:
-        """Make every word of a blank-separated group, normalised, mean the others and what is behind ``>``."""
+        """Make each word of a blank-separated group, normalised, mean the others and all behind ``>``."""
         same, _, more = group.partition(" > ")
         terms, meant = ([self._term_of(word) for word in part.split()] for part in (same, more))
         for term in dict.fromkeys(terms):
