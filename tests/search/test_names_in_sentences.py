@@ -78,3 +78,55 @@ def test_a_name_of_one_word_in_quotes_counts_beside_the_word_tool(query: str) ->
     view = view_of(*MUSIC, tool("x.other", "end ends ending call now 用 办"))
     assert ranked(view, query.format("end"))[0] == "end"
     assert view.rank("write 'end' into the file with a tool", 1)[0][1] < 3
+
+
+@pytest.mark.requirement("TS-8")
+@pytest.mark.parametrize("product", ["SendGrid", "PostHog", "GitHub", "LinkedIn", "macOS"])
+@pytest.mark.parametrize("name", ["old.{}", "{}", "mail.status"])
+def test_a_product_in_camel_case_is_no_name_where_tools_write_it_as_one_word(
+    product: str, name: str
+) -> None:
+    aliases = (product.lower(),) if "{" not in name else ()
+    view = view_of(
+        tool(name.format(product.lower()), "deprecated", aliases=aliases),
+        tool("mail.write", f"writes a note on {product}"),
+    )
+    found = view.rank(f"write a note on {product}", 2)
+    assert found[0][0] == "mail.write"
+    assert all(score < 2 for _, score in found)
+
+
+@pytest.mark.requirement("TS-8")
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [
+        ("use ExtractPdf on the file", "doc.extract_pdf"),
+        ("please run RenderHtml for the page", "page.renderHtml"),
+        ("call ResizeImage on the photo", "image.ResizeImage"),
+        ("use sumAll over the page", "sheet.sum-all"),
+        ("use PageRank for the file", "graph.rank"),
+        ("使用ExtractPdf处理这个文件", "doc.extract_pdf"),
+        ("use SendGrid for the mail", "mail.send_grid"),
+    ],
+)
+def test_a_word_in_camel_case_is_a_name_where_a_tool_is_cut_into_the_same_parts(
+    query: str, name: str
+) -> None:
+    names = ("doc.extract_pdf", "page.renderHtml", "image.ResizeImage", "sheet.sum-all")
+    named = (*map(tool, names), tool("mail.send_grid"), tool("graph.rank", aliases=("page_rank",)))
+    view = view_of(
+        *named,
+        tool("file.use", "use it on the file, photo or page: 使用这个文件"),
+        tool("mail.use"),
+    )
+    found = view.rank(query, 1)
+    assert [(found_name, int(score)) for found_name, score in found] == [(name, 2)]
+
+
+@pytest.mark.requirement("TS-8")
+def test_in_a_sentence_a_word_in_camel_case_names_a_tool_in_full_as_it_is_spelt() -> None:
+    view = view_of(
+        tool("GitHub"), tool("x.note", aliases=("PostHog",)), tool("repo.make", "a repo")
+    )
+    assert [int(score) for _, score in view.rank("make a repo on GitHub", 2)] == [3, 0]
+    assert ranked(view, "make a repo with PostHog")[0] == "x.note"

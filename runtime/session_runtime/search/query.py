@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from itertools import accumulate, chain, islice
 from typing import NamedTuple
 
-from session_runtime.search.deeds import NO_DEED, deed_of
 from session_runtime.search.terms import (
     CJK,
     STOP_WORDS,
@@ -17,7 +16,6 @@ from session_runtime.search.terms import (
     is_cjk,
     is_plain,
     normalise,
-    parts,
     runs,
 )
 
@@ -117,15 +115,25 @@ class Keywords:
         """The pieces between blanks and commas, which may be names."""
         return _select(self.text, _BETWEEN_WORDS)
 
+    @property
+    def is_sentence(self) -> bool:
+        """Whether it has a plain word that tells something."""
+        return any(map(_is_plain_word, self.words))
+
     def spellings(self) -> list[str]:
         """What of the text, apart from quotes, may be a name or a form of one: no plain words.
 
-        In a sentence, that is no *GitHub* either, which is more likely what the request is about.
+        In a sentence, camel case is left out.
         """
-        compound = [word.text for word in self.words if word.compound or not word.text.isalnum()]
-        if any(map(_is_plain_word, self.words)):
-            compound = list(filter(_is_code, compound))
-        return [*compound, *self.mixed]
+        texts = [word.text for word in self.words if word.compound or not word.text.isalnum()]
+        if texts and self.is_sentence:
+            texts = [text for text in texts if not text.isalnum()]
+        return [*texts, *self.mixed]
+
+    def camel(self) -> list[str]:
+        """The words in camel case of a sentence: names, or what the request is about (*GitHub*)."""
+        texts = [word.text for word in self.words if word.compound and word.text.isalnum()]
+        return texts if texts and self.is_sentence else []
 
 
 Query = Empty | Select | Keywords
@@ -189,14 +197,6 @@ def _keywords(text: str, query: str) -> Keywords:
 
 def _is_plain_word(word: Word) -> bool:
     return not word.compound and word.text.casefold() not in STOP_WORDS
-
-
-def _is_code(text: str) -> bool:
-    """Whether a word is put together as in programs: ``get_url``, ``pageUrl``, ``GetUrl``."""
-    if not text.isalnum():
-        return True
-    first = parts(text)[0]
-    return (text[0].islower() and len(first) > 1) or deed_of((first,)) != NO_DEED
 
 
 def _in_quotes(query: str) -> tuple[str, ...]:

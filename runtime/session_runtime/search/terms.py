@@ -118,6 +118,16 @@ def is_camel(run: str) -> bool:
     return any(piece.isascii() and len(_camel(piece)) > 1 for piece in _pieces(run))
 
 
+def may_be_a_product(word: str) -> bool:
+    """Whether a word in camel case may be a product's name: *GitHub*, *iCloud*, but not *pageUrl*."""
+    return not word[0].islower() or len(parts(word)[0]) < 2
+
+
+def cut_up(name: str) -> list[str]:
+    """The words of a name as it is written, none of them joined."""
+    return [part for run in runs(normalise(name)) for part in parts(run)]
+
+
 def _pieces(run: str) -> list[str]:
     return _LETTERS_OR_DIGITS.findall(run)
 

@@ -19,6 +19,7 @@ from session_runtime.search.corpus import (
     NONE,
     Corpus,
     Positions,
+    called_by,
     compact,
     fold,
 )
@@ -39,7 +40,7 @@ from session_runtime.search.query import (
 )
 from session_runtime.search.rank import Scorer, most_bytes
 from session_runtime.search.spelling import one_letter_apart
-from session_runtime.search.terms import analyse, normalise, runs
+from session_runtime.search.terms import analyse, cut_up, may_be_a_product, normalise, runs
 
 LAYOUTS_KEPT, NEAREST_KEPT = 8, 64
 LAYOUT_BYTES_PER_TOOL = 40
@@ -301,6 +302,10 @@ class SearchView:
         texts = keywords.spellings()
         named = [self.resolve(text) for text in texts]
         forms = [self._formed(text) for text, found in zip(texts, named, strict=True) if not found]
+        for text in keywords.camel():
+            spelt, cut_alike = self._in_camel_case(text)
+            named.append(spelt)
+            forms.append(cut_alike)
         named += [self.resolve(text) for text in keywords.quoted]
         full, whole = dict.fromkeys(chain.from_iterable(named)), self._formed(keywords.text)
         formed = dict.fromkeys(chain(whole, *forms))
@@ -313,6 +318,32 @@ class SearchView:
         if len(text) > LONGEST_TEXT:
             return NONE
         return self._visible_among(self._corpus.tables.compact.get(compact(text), NONE))
+
+    def _in_camel_case(self, text: str) -> tuple[Positions, Positions]:
+        """The tools that are called a word of a sentence, and those with a form that is cut as it is.
+
+        A product's name that is cut alike (*GitHub*) means no tool if others speak of it, too.
+        """
+        tables = self._corpus.tables
+        spelt: list[int] = []
+        alike: list[int] = []
+        formed = self._formed(text)
+        for at in formed:
+            name, aliases = tables.names[at], tables.aliases.get(at, ())
+            forms = called_by(name, aliases)
+            if text == name or text in aliases:
+                spelt.append(at)
+            elif text in forms and may_be_a_product(text) and self._is_spoken_of(text, formed):
+                continue
+            elif any(cut_up(form) == cut_up(text) for form in forms):
+                alike.append(at)
+        return tuple(spelt), tuple(alike)
+
+    def _is_spoken_of(self, word: str, apart_from: Positions) -> bool:
+        """Whether other visible tools hold a word."""
+        number = self._corpus.lexicon.words.get(word.casefold())
+        holders = NONE if number is None else self._corpus.holders.of(number).tolist()
+        return any(self._seen[at] and at not in apart_from for at in holders)
 
     def _exactly(self, name: str) -> Positions:
         position = self._corpus.tables.positions.get(name)
