@@ -24,6 +24,7 @@ from session_runtime.search.corpus import (
     fold,
 )
 from session_runtime.search.directory import directory_text
+from session_runtime.search.items import names_within, unmarked
 from session_runtime.search.keywords import FULL_LAYER, KeywordRanker, Ranking
 from session_runtime.search.lru import Lru
 from session_runtime.search.query import (
@@ -162,16 +163,16 @@ class SearchView:
         tables = self._corpus.tables
         if len(name) > LONGEST_TEXT or name.strip(_AT_THE_ENDS).count(" ") > tables.blanks:
             return NONE
-        other = tables.other
         for spelling in spellings(name):
-            folded = fold(spelling)
-            if found := (
-                self._exactly(spelling)
-                or self._in_any_case(folded)
-                or self._visible_among(other.get(folded, NONE))
-            ):
+            if found := self._exactly(spelling) or self._spelt(fold(spelling)):
                 return found
         return NONE
+
+    def _resolve_item(self, name: str) -> Positions:
+        """``resolve`` for a name that the mark of a list's item may stand before: ``1.web.search``."""
+        return self.resolve(name) or (
+            self.resolve(rest) if (rest := unmarked(name)) != name else NONE
+        )
 
     def resolve_canonical(self, name: str) -> Positions:
         """The tools of that canonical name: exact spelling, then any case (TS-3)."""
@@ -270,7 +271,7 @@ class SearchView:
             return Named(((select.whole, found),))
         items: list[tuple[str, Positions]] = []
         for name in select.names:
-            found = self.resolve(name)
+            found = self._resolve_item(name)
             listed = None if found else self._resolve_all(parted(name))
             items += listed or [(name, found)]
         more = select.truncated or len(items) > MAX_NAMES
@@ -279,7 +280,7 @@ class SearchView:
     def _named(self, keywords: Keywords) -> Named | None:
         """The query as one complete name, or as nothing but complete names."""
         text = keywords.text
-        if (found := self.resolve(text)) or is_loader(text):
+        if (found := self._resolve_item(text)) or is_loader(text):
             return Named(((text, found),))
         if not keywords.listed and (not keywords.compound or self._formed(text)):
             return None
@@ -291,7 +292,7 @@ class SearchView:
         """Several names, if every one of them is known."""
         items: list[tuple[str, Positions]] = []
         for name in names:
-            found = self.resolve(name)
+            found = self._resolve_item(name)
             if not found and not is_loader(name):
                 return None
             items.append((name, found))
@@ -307,6 +308,8 @@ class SearchView:
             named.append(spelt)
             forms.append(cut_alike)
         named += [self.resolve(text) for text in keywords.quoted]
+        named += [self._exactly(text) for text in keywords.wide]
+        named += [self._spelt(name) for run in keywords.glued for name in self._within(run)]
         full, whole = dict.fromkeys(chain.from_iterable(named)), self._formed(keywords.text)
         formed = dict.fromkeys(chain(whole, *forms))
         if whole and full.keys().isdisjoint(whole):
@@ -318,6 +321,15 @@ class SearchView:
         if len(text) > LONGEST_TEXT:
             return NONE
         return self._visible_among(self._corpus.tables.compact.get(compact(text), NONE))
+
+    def _within(self, run: str) -> Iterator[str]:
+        return names_within(run.casefold(), lambda name: bool(self._spelt(name)))
+
+    def _spelt(self, folded: str) -> Positions:
+        """The tools with that name, wire name or alias in any case."""
+        return self._in_any_case(folded) or self._visible_among(
+            self._corpus.tables.other.get(folded, NONE)
+        )
 
     def _in_camel_case(self, text: str) -> tuple[Positions, Positions]:
         """The tools that are called a word of a sentence, and those with a form that is cut as it is.
