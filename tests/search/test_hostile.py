@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from session_runtime.search import SearchView
+from session_runtime.search.items import MAX_GLUED, MAX_TRIED, glued_in, names_within
 from session_runtime.search.query import AFTER_NAMES, AROUND_NAMES, MAX_TERMS, Keywords, parse
 from session_runtime.search.terms import analyse, runs
 from tests.search.catalogues import (
@@ -135,3 +136,11 @@ def _kept_of(view: SearchView, queries: int) -> int:
 def test_a_query_of_a_megabyte_that_finds_nothing_is_told_as_not_found() -> None:
     endless = "x" * 1_000_000
     assert session_of(*MUSIC).search(endless)["not_found"] == [endless]
+
+
+@pytest.mark.requirement("TS-14")
+def test_text_without_blanks_and_full_of_separators_costs_a_bounded_number_of_looks() -> None:
+    looks: list[str] = []
+    for run in glued_in("天气" * 100 + ".查询" * 300 + " " + "天.气 " * 300):
+        assert list(names_within(run, lambda name: looks.append(name) is not None)) == []
+    assert MAX_TRIED < len(looks) <= MAX_GLUED * MAX_TRIED

@@ -15,10 +15,21 @@ from session_runtime.search.terms import (
     analyse,
     normalise,
 )
-from tests.search.catalogues import CHAT_BOT_ZH, ranked, tool, view_of
+from tests.search.catalogues import CHAT_BOT_ZH, MUSIC, ranked, tool, view_of
 
 GROUPS = groups()
-WORDS = tuple(dict.fromkeys(word for group in GROUPS for word in group.split()))
+
+
+def same(group: str) -> list[str]:
+    return group.partition(" > ")[0].split()
+
+
+def meant(group: str) -> list[str]:
+    """The words of a group, those that only the others mean last."""
+    return group.replace(" > ", " ").split()
+
+
+WORDS = tuple(dict.fromkeys(word for group in GROUPS for word in meant(group)))
 
 
 def as_said(word: str) -> str:
@@ -33,11 +44,47 @@ def test_every_synonym_finds_every_other_of_its_group() -> None:
     pairs = [
         (word, other)
         for group in GROUPS
-        for word in group.split()
-        for other in group.split()
+        for word in same(group)
+        for other in meant(group)
         if word != other
     ]
     assert [(word, other) for word, other in pairs if names[other] not in found[word]] == []
+
+
+@pytest.mark.requirement("TS-8")
+@pytest.mark.parametrize(
+    ("deed", "thing", "finds"),
+    [
+        ("下雨", "天气", True),
+        ("天气", "下雨", False),
+        ("打车", "taxi", True),
+        ("taxi", "打车", False),
+        ("炒股", "stock", True),
+        ("stock", "炒股", False),
+        ("画", "image", False),
+        ("image", "draw", False),
+        ("图片", "画一幅", False),
+        ("解压", "compress", False),
+        ("location", "租车", False),
+        ("police", "alarm", False),
+        ("redis cluster", "kubernetes", False),
+    ],
+)
+def test_who_asks_for_a_deed_means_its_object_but_not_the_other_way_round(
+    deed: str, thing: str, finds: bool
+) -> None:
+    view = view_of(tool("t1", f"{thing} here"), tool("t2", "nothing"), tool("t3"))
+    assert ranked(view, deed) == (["t1"] if finds else [])
+
+
+@pytest.mark.requirement("TS-8")
+@pytest.mark.parametrize(
+    "request_text", ["画一只猫", "帮我画个房子", "draw a cat", "paint a house"]
+)
+def test_not_every_tool_for_images_draws(request_text: str) -> None:
+    others = (tool(f"image.{deed}", f"{deed} an image") for deed in ("compress", "crop", "send"))
+    view = view_of(tool("media.generate_image", "from a description"), *others, *MUSIC)
+    assert ranked(view, request_text) == ["media.generate_image"]
 
 
 @pytest.mark.requirement("TS-8")
@@ -83,7 +130,7 @@ def test_synonyms_of_an_operator_work_in_any_script(one: str, other: str) -> Non
 def test_the_table_is_written_as_texts_are_compared() -> None:
     assert [group for group in GROUPS if normalise(group).casefold() != group] == []
     assert [
-        group for group in GROUPS if len(group.split()) < 2 or " ".join(group.split()) != group
+        group for group in GROUPS if len(meant(group)) < 2 or " ".join(group.split()) != group
     ] == []
 
 
@@ -117,10 +164,19 @@ def test_a_spoken_deed_or_the_ending_of_a_file_finds_its_tool(request_text: str,
 
 def test_no_group_holds_a_word_twice_or_is_held_by_another() -> None:
     lexicon = Lexicon()
-    groups = [frozenset(map(lexicon.stem, group.split())) for group in GROUPS]
-    assert [group for group in GROUPS if len(set(group.split())) < len(group.split())] == []
-    assert [set(group) for group in groups if any(group < other for other in groups)] == []
-    assert len(set(groups)) == len(groups)
+    stems = {
+        group: [frozenset(map(lexicon.stem, words)) for words in (same(group), meant(group))]
+        for group in GROUPS
+    }
+    held = [
+        (group, other)
+        for group, (own, all_of_own) in stems.items()
+        for other, (its, all_of_its) in stems.items()
+        if group != other and own <= its and all_of_own <= all_of_its
+    ]
+    assert [group for group in GROUPS if len(set(meant(group))) < len(meant(group))] == []
+    assert held == []
+    assert len(set(GROUPS)) == len(GROUPS)
 
 
 def test_no_word_is_both_without_weight_and_light_or_small_without_being_a_stop_word() -> None:

@@ -208,6 +208,9 @@ def _name_tables(
         folded=MappingProxyType(folded),
         other=MappingProxyType(other),
         compact=MappingProxyType(compact),
+        aliases=MappingProxyType(
+            {at: spec.aliases for at, spec in enumerate(specs) if spec.aliases}
+        ),
         entries=tuple(tool_entry(name, _own_forms(name, wire.separator)[1]) for name in names),
         name_rank=_ranks(names),
         listing=tuple(sorted(range(len(names)), key=lambda at: _listing_key(names[at]))),

@@ -54,16 +54,20 @@ def compact(text: str) -> str:
 
 
 def name_forms(spec: ToolSpec) -> tuple[str, ...]:
-    """The compact forms of a name, of what follows each of its segments, and of its aliases.
+    """The compact forms of all by which a tool may be called."""
+    forms = dict.fromkeys(map(compact, called_by(spec.name, spec.aliases)))
+    forms.pop("", None)
+    return tuple(forms)
+
+
+def called_by(name: str, aliases: tuple[str, ...]) -> tuple[str, ...]:
+    """The name of a tool, what follows each of its segments, and its aliases.
 
     What a path leaves to be filled in, as ``{videoId}``, is the name of nothing.
     """
-    name = spec.name
     tails = [name[end.end() :] for end in _SEGMENT_ENDS.finditer(name)]
     named = [tail for tail in tails if _PLACEHOLDER.fullmatch(tail) is None]
-    forms = dict.fromkeys(map(compact, (name, *named, *spec.aliases)))
-    forms.pop("", None)
-    return tuple(forms)
+    return (name, *named, *aliases)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,9 +94,10 @@ class Document:
 class NameTables:
     """What depends on names, wire names and aliases alone; shared by corpora in which these are the same.
 
-    Tools by the spellings that name them: case-folded, wire name or alias, compact form. ``entries`` are
-    the lines of the directory and ``listing`` the positions in its order, ``name_rank`` orders tools by
-    name. A text with more than ``blanks`` inside names no tool: it may be but a form of a name.
+    Tools by the spellings that name them: case-folded, wire name or alias, compact form. ``aliases`` are
+    by position, of tools that have some; ``entries`` are the lines of the directory and ``listing`` the
+    positions in its order; ``name_rank`` orders tools by name. A text with more than ``blanks`` inside
+    names no tool: it may be but a form of a name.
     """
 
     names: tuple[str, ...]
@@ -101,6 +106,7 @@ class NameTables:
     folded: Mapping[str, Positions]
     other: Mapping[str, Positions]
     compact: Mapping[str, Positions]
+    aliases: Mapping[int, tuple[str, ...]]
     entries: tuple[Entry, ...]
     name_rank: npt.NDArray[np.int64]
     listing: Positions

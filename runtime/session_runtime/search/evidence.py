@@ -182,11 +182,11 @@ def _sentence(scorer: Scorer, words: Sequence[Spoken]) -> Iterator[Term]:
 
 
 def _each_once(terms: Iterable[Term]) -> tuple[Term, ...]:
-    """The terms that find something, each as heavy as it is anywhere."""
+    """The terms that find something, each as it says most."""
     kept: dict[str, Term] = {}
     for term in terms:
         name = term.hits.term
-        if len(term.hits.docs) and (name not in kept or kept[name].weight < term.weight):
+        if len(term.hits.docs) and (name not in kept or kept[name].best < term.best):
             kept[name] = term
     return tuple(kept.values())
 

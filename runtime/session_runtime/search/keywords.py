@@ -17,7 +17,7 @@ from session_runtime.search.evidence import JOINED, Evidence, Spoken, Term, coll
 from session_runtime.search.impacts import Docs, Scores
 from session_runtime.search.query import Keywords, Word
 from session_runtime.search.rank import Hits, Scorer, bytes_of
-from session_runtime.search.spoken import telling_terms
+from session_runtime.search.spoken import telling_pieces, telling_terms
 from session_runtime.search.terms import (
     LIGHT_WORDS,
     SMALL_WORDS,
@@ -183,10 +183,20 @@ class KeywordRanker:
         )
 
     def _find_run(self, run: str) -> tuple[list[Hits], Hits | None]:
+        if is_cjk(run):
+            return self._find_unbroken(run), None
         cut = analyse(run)
-        parts = telling_terms(run) if is_cjk(run) else cut.parts
         joined = self._scorer.hits(cut.joined) if cut.joined is not None else None
-        return [self._scorer.hits(part) for part in parts], joined
+        return [self._scorer.hits(part) for part in cut.parts], joined
+
+    def _find_unbroken(self, run: str) -> list[Hits]:
+        """What text without blanks finds; a character within another word stands for nothing else."""
+        pieces = telling_pieces(run)
+        inside = self._scorer.parts_of_words(pieces)
+        return [
+            self._scorer.alone(part) if part in inside else self._scorer.hits(part)
+            for part in telling_terms(run, pieces)
+        ]
 
     def _find_bridges(self, pieces: Sequence[str]) -> list[Hits | None]:
         """The names that write two neighbouring pieces of a word as one: ``wi-fi`` is a ``wifi`` too."""

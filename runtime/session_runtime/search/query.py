@@ -2,12 +2,12 @@
 
 import html
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, chain, islice
 from typing import NamedTuple
 
-from session_runtime.search.deeds import NO_DEED, deed_of
+from session_runtime.search.items import glued_in, unmarked, without_circled, without_marks
 from session_runtime.search.terms import (
     CJK,
     STOP_WORDS,
@@ -17,7 +17,6 @@ from session_runtime.search.terms import (
     is_cjk,
     is_plain,
     normalise,
-    parts,
     runs,
 )
 
@@ -35,7 +34,7 @@ a character."""
 LONGEST_UNBROKEN = 200
 """Text without blanks is taken in pieces of so many characters."""
 
-_SELECT = re.compile(r"select\s*[:：]", re.IGNORECASE)
+_SELECT = re.compile(r"(?:select|ｓｅｌｅｃｔ)\s*[:：]", re.IGNORECASE)
 _BETWEEN_NAMES = re.compile(r"[,，、；\r\n]|;(?<!&amp;)(?<!&lt;)(?<!&gt;)(?<!&quot;)")
 _BETWEEN_WORDS = re.compile(r"[\s,，、;；]+")
 _AND = re.compile(r"\s+|(?<=[^\W_])[和与與及](?=[^\W_])")
@@ -54,6 +53,7 @@ _NAME_IN_QUOTES = re.compile(rf"(?<![^\W{CJK}]){_ONE_QUOTE}(?![^\W{CJK}])|{_TWO_
 _QUOTE = re.compile("""["'`“‘「<]""")
 _BEFORE_TOOL = re.compile(r"\s*(?:tool\b|工具)", re.IGNORECASE)
 _AFTER_TOOL = re.compile(r"(?:\btool|工具)\s*[:：]?\s*$", re.IGNORECASE)
+_WIDE = re.compile("[\uff0d\uff0e\uff10-\uff19\uff21-\uff3a\uff3f\uff41-\uff5a]+")
 _NEAR = 12
 _WORD = re.compile(r"((?<![^\s,，、;；])\+)?([^\W_]+(?:[._-]+[^\W_]+)*)")
 
@@ -92,7 +92,8 @@ class Keywords:
     """Anything else: the whole ``text``, its words, each once, and those of each of its sentences.
 
     ``quoted`` is what stands in quotes and may be a name, with blanks perhaps; a single word only is one
-    beside the word *tool*. ``mixed`` are runs of words that were cut where their script changes.
+    beside the word *tool*. ``mixed`` are runs of words that were cut where their script changes, ``glued``
+    those in which a name may stand within text without blanks. ``wide`` is what is written in full width.
     """
 
     text: str
@@ -100,6 +101,8 @@ class Keywords:
     sentences: tuple[tuple[Word, ...], ...] = field(default=(), compare=False)
     quoted: tuple[str, ...] = field(default=(), compare=False)
     mixed: tuple[str, ...] = field(default=(), compare=False)
+    glued: tuple[str, ...] = field(default=(), compare=False)
+    wide: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def listed(self) -> bool:
@@ -117,15 +120,31 @@ class Keywords:
         """The pieces between blanks and commas, which may be names."""
         return _select(self.text, _BETWEEN_WORDS)
 
+    @property
+    def is_sentence(self) -> bool:
+        """Whether it has a plain word that tells something."""
+        return any(map(_is_plain_word, self.words))
+
     def spellings(self) -> list[str]:
         """What of the text, apart from quotes, may be a name or a form of one: no plain words.
 
-        In a sentence, that is no *GitHub* either, which is more likely what the request is about.
+        In a sentence, camel case is left out.
         """
-        compound = [word.text for word in self.words if word.compound or not word.text.isalnum()]
-        if any(map(_is_plain_word, self.words)):
-            compound = list(filter(_is_code, compound))
-        return [*compound, *self.mixed]
+        texts = self._put_together()
+        if texts and self.is_sentence:
+            texts = [text for text in texts if not text.isalnum()]
+        return [*texts, *self.mixed]
+
+    def camel(self) -> list[str]:
+        """The words in camel case of a sentence: names, or what the request is about (*GitHub*)."""
+        texts = [text for text in self._put_together() if text.isalnum()]
+        return texts if texts and self.is_sentence else []
+
+    def _put_together(self) -> list[str]:
+        """The words that are no plain ones, also without the mark of a list's item."""
+        texts = [word.text for word in self.words if word.compound or not word.text.isalnum()]
+        rests = [rest for text in texts if (rest := unmarked(text)) != text]
+        return [*texts, *(rest for rest in rests if not is_plain(rest))] if rests else texts
 
 
 Query = Empty | Select | Keywords
@@ -161,7 +180,7 @@ def spellings(name: str) -> tuple[str, ...]:
 
 
 def _select(text: str, between: re.Pattern[str]) -> Select:
-    pieces = between.split(text, MAX_NAMES)
+    pieces = between.split(without_marks(text), MAX_NAMES)
     names = dict.fromkeys(filter(None, map(_bare, pieces[:MAX_NAMES])))
     return Select(_bare(text), tuple(names), len(pieces) > MAX_NAMES)
 
@@ -180,23 +199,24 @@ def _bare(text: str) -> str:
 
 def _keywords(text: str, query: str) -> Keywords:
     """The words of the query, with the quotes that stand around ``text`` in it."""
-    pieces = _SENTENCE_END.split(query.strip()[:MAX_QUERY_CHARS], MAX_SENTENCES)
+    asked = without_circled(query.strip()[:MAX_QUERY_CHARS])
+    pieces = _SENTENCE_END.split(asked, MAX_SENTENCES)
     normal = [normalise(piece) for piece in pieces]
     sentences = tuple([tuple(_words(piece)) for piece in normal])
     words = sentences[0] if len(sentences) == 1 else _all(sentences)
-    return Keywords(text, _affordable(words), sentences, _in_quotes(query), _mixed(normal))
+    quoted, affordable = _in_quotes(query), _affordable(words)
+    if text.isascii():
+        return Keywords(text, affordable, sentences, quoted)
+    glued, wide = chain.from_iterable(map(glued_in, normal)), islice(_wide(asked), MAX_QUOTED)
+    return Keywords(text, affordable, sentences, quoted, _mixed(normal), tuple(glued), tuple(wide))
+
+
+def _wide(text: str) -> Iterator[str]:
+    return (found.group() for found in _WIDE.finditer(text))
 
 
 def _is_plain_word(word: Word) -> bool:
     return not word.compound and word.text.casefold() not in STOP_WORDS
-
-
-def _is_code(text: str) -> bool:
-    """Whether a word is put together as in programs: ``get_url``, ``pageUrl``, ``GetUrl``."""
-    if not text.isalnum():
-        return True
-    first = parts(text)[0]
-    return (text[0].islower() and len(first) > 1) or deed_of((first,)) != NO_DEED
 
 
 def _in_quotes(query: str) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 Which words a query has is decided in ``query``, what outranks what in ``view``.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial, reduce
 from itertools import pairwise
 from typing import NamedTuple
@@ -16,6 +16,7 @@ from session_runtime.search.corpus import Corpus
 from session_runtime.search.deeds import DEEDS, NO_DEED
 from session_runtime.search.fields import Field
 from session_runtime.search.impacts import Docs, Scores, cell_weights, compute_impacts
+from session_runtime.search.spoken import parts_of_words
 from session_runtime.search.terms import SMALL_WORDS, STOP_WORDS, phrase_number
 
 KEPT_BYTES, KEPT_BYTES_PER_TOOL = 500_000, 200
@@ -163,6 +164,15 @@ class Scorer:
             for start in range(len(run) - size + 1):
                 if (word := run[start : start + size]) in lexicon.compounds:
                     yield self.hits(word)
+
+    def parts_of_words(self, pieces: Sequence[str]) -> Collection[str]:
+        """The characters of pieces of Han text that have synonyms, but are parts of other words here."""
+        lexicon = self._corpus.lexicon
+        return parts_of_words(pieces, lexicon.others, max(lexicon.long_sizes, default=2))
+
+    def alone(self, word: str) -> Hits:
+        """What a word finds without its synonyms and translations."""
+        return self._alone(self._corpus.lexicon.stem(word))
 
     def side_by_side(self, terms: Sequence[str]) -> Iterator[tuple[int, Docs]]:
         """Which of some terms, with its follower, stand so in descriptions, and of which tools."""

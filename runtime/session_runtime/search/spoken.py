@@ -5,8 +5,10 @@ up: no pair may hold half of one. Words that merely hold such a character (目�
 """
 
 import re
+from collections.abc import Container, Iterable, Iterator
 from functools import lru_cache
 from itertools import chain
+from typing import NamedTuple
 
 from session_runtime.search.terms import STOP_WORDS, analyse
 
@@ -31,12 +33,89 @@ KEPT = """
 """
 
 
-def telling_terms(run: str) -> tuple[str, ...]:
+DEEDS = frozenset("画买卖算写租借踢")
+"""Single characters that are deeds; any other that has a translation is a thing."""
+
+BESIDE = frozenset(
+    "一二三四五六七八九十两几半多少每本上下这那去今明前后里外中内初末底日天"
+    "个张首部条只杯瓶份次名号价费店的了吗是有在和与或到给帮把我你他要想能会再先就不别来请"
+    "开关放查看听唱读点播发送做找订退换加"
+)
+"""Single characters that are mostly words of their own, so that others end or begin beside them."""
+
+SURNAMES = frozenset(
+    "李王张刘陈杨赵吴徐孙朱胡郭林罗郑梁谢宋唐许邓韩冯曹彭曾肖董袁潘蒋蔡杜叶苏魏吕丁沈姚卢姜崔钟谭陆汪范廖"
+)
+LONGEST_NAME = 3
+
+
+def telling_pieces(run: str) -> list[str]:
+    """What the fillers leave of Han text."""
+    return _pattern().sub(lambda found: found.group(1) or " ", run).split()
+
+
+def telling_terms(run: str, pieces: Iterable[str] | None = None) -> tuple[str, ...]:
     """The characters and pairs of Han text that may tell something, each once; all if none does."""
-    pieces = _pattern().sub(lambda found: found.group(1) or " ", run).split()
+    pieces = telling_pieces(run) if pieces is None else pieces
     terms = chain.from_iterable(analyse(piece).parts for piece in pieces)
     telling = (term for term in terms if term not in STOP_WORDS)
     return tuple(dict.fromkeys(telling)) or analyse(run).parts
+
+
+def parts_of_words(pieces: Iterable[str], known: Container[str], longest: int) -> set[str]:
+    """The known characters that are but parts of longer words: 周 of 周杰伦, 酒 of 酒店.
+
+    ``known`` are all words that have others of the same meaning, of ``longest`` characters at most. A
+    thing ends its word (情歌, 机票), a deed begins it (写信); a name that begins with a surname has none.
+    """
+    inside: set[str] = set()
+    alone: set[str] = set()
+    for piece in pieces:
+        for at, char in enumerate(piece):
+            if char in known:
+                word = _Place(piece, at, known, longest)
+                (alone if len(piece) == 1 or word.alone() else inside).add(char)
+    return inside - alone
+
+
+class _Place(NamedTuple):
+    """A known character at its place in a piece of Han text."""
+
+    piece: str
+    at: int
+    known: Container[str]
+    longest: int
+
+    def alone(self) -> bool:
+        """Whether it is a word of its own, or what another word is about."""
+        piece, at = self.piece, self.at
+        deed = piece[at] in DEEDS
+        if held_by := [word for word in self._known_words() if word[0] <= at < word[1]]:
+            return all(start == at if deed else end == at + 1 for start, end in held_by)
+        if deed:
+            return at == 0 or self._is_beside(at - 1)
+        return (at + 1 == len(piece) or self._is_beside(at + 1)) and not self._ends_a_name()
+
+    def _is_beside(self, at: int) -> bool:
+        """Whether the character at a place next to it belongs to another word."""
+        char = self.piece[at]
+        return (
+            char in BESIDE
+            or char in self.known
+            or any(start <= at < end for start, end in self._known_words())
+        )
+
+    def _ends_a_name(self) -> bool:
+        start = max([0, *(end for _, end in self._known_words() if end <= self.at)])
+        return self.at - start in range(1, LONGEST_NAME) and self.piece[start] in SURNAMES
+
+    def _known_words(self) -> Iterator[tuple[int, int]]:
+        """Where the known words of two characters and more are that are near enough to matter."""
+        first = max(0, self.at - self.longest - 1)
+        for start in range(first, min(self.at + 2, len(self.piece) - 1)):
+            for end in range(start + 2, min(start + self.longest, len(self.piece)) + 1):
+                if self.piece[start:end] in self.known:
+                    yield start, end
 
 
 @lru_cache(maxsize=1)

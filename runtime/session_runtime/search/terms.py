@@ -118,6 +118,16 @@ def is_camel(run: str) -> bool:
     return any(piece.isascii() and len(_camel(piece)) > 1 for piece in _pieces(run))
 
 
+def may_be_a_product(word: str) -> bool:
+    """Whether a word in camel case may be a product's name: *GitHub*, *iCloud*, but not *pageUrl*."""
+    return not word[0].islower() or len(parts(word)[0]) < 2
+
+
+def cut_up(name: str) -> list[str]:
+    """The words of a name as it is written, none of them joined."""
+    return [part for run in runs(normalise(name)) for part in parts(run)]
+
+
 def _pieces(run: str) -> list[str]:
     return _LETTERS_OR_DIGITS.findall(run)
 
@@ -235,15 +245,18 @@ class Lexicon:
         self.hashes[number] = 0
 
     def learn_synonyms(self, group: str) -> None:
-        """Make every word of a blank-separated group, normalised, a synonym of the others."""
-        terms = list(dict.fromkeys(map(self._term_of, group.split())))
-        cjk = [term for term in terms if is_cjk(term)]
-        other = [term for term in terms if not is_cjk(term)]
-        for script, translations in ((cjk, tuple(other)), (other, tuple(cjk))):
-            for term in script:
-                others = Others(tuple([word for word in script if word != term]), translations)
-                before = self.others.get(term)
-                self.others[term] = others if before is None else before.with_more(others)
+        """Make each word of a blank-separated group, normalised, mean the others and all behind ``>``."""
+        same, _, more = group.partition(" > ")
+        terms, meant = ([self._term_of(word) for word in part.split()] for part in (same, more))
+        for term in dict.fromkeys(terms):
+            others = [word for word in dict.fromkeys((*terms, *meant)) if word != term]
+            script = is_cjk(term)
+            found = Others(
+                tuple([word for word in others if is_cjk(word) == script]),
+                tuple([word for word in others if is_cjk(word) != script]),
+            )
+            before = self.others.get(term)
+            self.others[term] = found if before is None else before.with_more(found)
 
     def _term_of(self, word: str) -> str:
         """The term of a synonym; one that texts hold as several terms is remembered with these."""

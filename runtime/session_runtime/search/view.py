@@ -20,10 +20,12 @@ from session_runtime.search.corpus import (
     NONE,
     Corpus,
     Positions,
+    called_by,
     compact,
     fold,
 )
 from session_runtime.search.directory import directory_text
+from session_runtime.search.items import names_within, unmarked
 from session_runtime.search.keywords import FULL_LAYER, KeywordRanker, Ranking
 from session_runtime.search.loader import PROMPT_RULE
 from session_runtime.search.query import (
@@ -40,7 +42,7 @@ from session_runtime.search.query import (
 )
 from session_runtime.search.rank import Scorer, most_bytes
 from session_runtime.search.spelling import one_letter_apart
-from session_runtime.search.terms import analyse, normalise, runs
+from session_runtime.search.terms import analyse, cut_up, may_be_a_product, normalise, runs
 
 LAYOUTS_KEPT, NEAREST_KEPT = 8, 64
 LAYOUT_BYTES_PER_TOOL = 60
@@ -166,16 +168,16 @@ class SearchView:
         tables = self._corpus.tables
         if len(name) > LONGEST_TEXT or name.strip(_AT_THE_ENDS).count(" ") > tables.blanks:
             return NONE
-        other = tables.other
         for spelling in spellings(name):
-            folded = fold(spelling)
-            if found := (
-                self._exactly(spelling)
-                or self._in_any_case(folded)
-                or self._visible_among(other.get(folded, NONE))
-            ):
+            if found := self._exactly(spelling) or self._spelt(fold(spelling)):
                 return found
         return NONE
+
+    def _resolve_item(self, name: str) -> Positions:
+        """``resolve`` for a name that the mark of a list's item may stand before: ``1.web.search``."""
+        return self.resolve(name) or (
+            self.resolve(rest) if (rest := unmarked(name)) != name else NONE
+        )
 
     def resolve_canonical(self, name: str) -> Positions:
         """The tools of that canonical name: exact spelling, then any case (TS-3)."""
@@ -273,7 +275,7 @@ class SearchView:
             return Named(((select.whole, found),))
         items: list[tuple[str, Positions]] = []
         for name in select.names:
-            found = self.resolve(name)
+            found = self._resolve_item(name)
             listed = None if found else self._resolve_all(parted(name))
             items += listed or [(name, found)]
         more = select.truncated or len(items) > MAX_NAMES
@@ -282,7 +284,7 @@ class SearchView:
     def _named(self, keywords: Keywords) -> Named | None:
         """The query as one complete name, or as nothing but complete names."""
         text = keywords.text
-        if (found := self.resolve(text)) or is_loader(text):
+        if (found := self._resolve_item(text)) or is_loader(text):
             return Named(((text, found),))
         if not keywords.listed and (not keywords.compound or self._formed(text)):
             return None
@@ -294,7 +296,7 @@ class SearchView:
         """Several names, if every one of them is known."""
         items: list[tuple[str, Positions]] = []
         for name in names:
-            found = self.resolve(name)
+            found = self._resolve_item(name)
             if not found and not is_loader(name):
                 return None
             items.append((name, found))
@@ -305,7 +307,13 @@ class SearchView:
         texts = keywords.spellings()
         named = [self.resolve(text) for text in texts]
         forms = [self._formed(text) for text, found in zip(texts, named, strict=True) if not found]
+        for text in keywords.camel():
+            spelt, cut_alike = self._in_camel_case(text)
+            named.append(spelt)
+            forms.append(cut_alike)
         named += [self.resolve(text) for text in keywords.quoted]
+        named += [self._exactly(text) for text in keywords.wide]
+        named += [self._spelt(name) for run in keywords.glued for name in self._within(run)]
         full, whole = dict.fromkeys(chain.from_iterable(named)), self._formed(keywords.text)
         formed = dict.fromkeys(chain(whole, *forms))
         if whole and full.keys().isdisjoint(whole):
@@ -317,6 +325,41 @@ class SearchView:
         if len(text) > LONGEST_TEXT:
             return NONE
         return self._visible_among(self._corpus.tables.compact.get(compact(text), NONE))
+
+    def _within(self, run: str) -> Iterator[str]:
+        return names_within(run.casefold(), lambda name: bool(self._spelt(name)))
+
+    def _spelt(self, folded: str) -> Positions:
+        """The tools with that name, wire name or alias in any case."""
+        return self._in_any_case(folded) or self._visible_among(
+            self._corpus.tables.other.get(folded, NONE)
+        )
+
+    def _in_camel_case(self, text: str) -> tuple[Positions, Positions]:
+        """The tools that are called a word of a sentence, and those with a form that is cut as it is.
+
+        A product's name that is cut alike (*GitHub*) means no tool if others speak of it, too.
+        """
+        tables = self._corpus.tables
+        spelt: list[int] = []
+        alike: list[int] = []
+        formed = self._formed(text)
+        for at in formed:
+            name, aliases = tables.names[at], tables.aliases.get(at, ())
+            forms = called_by(name, aliases)
+            if text == name or text in aliases:
+                spelt.append(at)
+            elif text in forms and may_be_a_product(text) and self._is_spoken_of(text, formed):
+                continue
+            elif any(cut_up(form) == cut_up(text) for form in forms):
+                alike.append(at)
+        return tuple(spelt), tuple(alike)
+
+    def _is_spoken_of(self, word: str, apart_from: Positions) -> bool:
+        """Whether other visible tools hold a word."""
+        number = self._corpus.lexicon.words.get(word.casefold())
+        holders = NONE if number is None else self._corpus.holders.of(number).tolist()
+        return any(self._seen[at] and at not in apart_from for at in holders)
 
     def _exactly(self, name: str) -> Positions:
         position = self._corpus.tables.positions.get(name)
