@@ -146,9 +146,9 @@ class KeywordRanker:
 
     def _small_words(self, words: Sequence[Word]) -> dict[str, Spoken]:
         return {
-            word.text: Spoken(word.text, (), hits)
+            word.text: Spoken(word.text, (), self._scorer.hits(small))
             for word in words
-            if (hits := self._small(word.text)) is not None
+            if (small := word.text.casefold()) in SMALL_WORDS
         }
 
     def _seek(self, word: Word) -> Sought:

@@ -212,11 +212,12 @@ class Scorer:
 
     def find(self, word: str) -> Hits:
         """``hits`` for who keeps them himself."""
-        term = self._corpus.lexicon.stem(word)
-        hits = self._alone(term)
+        lexicon = self._corpus.lexicon
+        term = lexicon.stem(word)
+        hits = self._alone(term) if term in lexicon.compounds else self._own(term)
         if not len(hits.docs):
             hits = self._corrected(word, term)
-        others = self._corpus.lexicon.others.get(term)
+        others = lexicon.others.get(term)
         if others is None:
             return hits
         return self._with_others(hits, self._held(others.synonyms), self._held(others.translations))
@@ -254,8 +255,10 @@ class Scorer:
 
     def _own(self, term: str) -> Hits:
         """Exactly this term."""
-        number = self._number(term)
-        return _nothing(term) if number is None else self._hits_of(term, number)
+        number = self._numbers.get(term)
+        if number is None or not self._impacts.held(number):
+            return Hits(term, _NO_DOCS, _NO_SCORES, _NO_DOCS, 0.0)
+        return self._hits_of(term, number)
 
     def _hits_of(self, term: str, number: int) -> Hits:
         impacts = self._impacts

@@ -374,9 +374,14 @@ class SearchView:
 
 def is_loader(name: str) -> bool:
     """Whether a name means the search itself, with or without what models write before it."""
-    if len(name) > _LONGEST_LOADER:
+    if len(name) > _LONGEST_LOADER or (_is_bare(name) and TOOL_SEARCH not in name.lower()):
         return False
     return any(TOOL_SEARCH in map(fold, spellings(form)) for form in (name, called(name)))
+
+
+def _is_bare(name: str) -> bool:
+    """Whether a name is what it is written as: no other letters look the same, and none is escaped."""
+    return name.isascii() and "&" not in name
 
 
 def _words_of(name: str) -> set[str]:
