@@ -300,10 +300,10 @@ class SearchView:
 
     def _rank(self, keywords: Keywords) -> Ranking:
         """Rank for keywords that are no name; the whole text or a part of it may be one, or a form of one."""
-        texts = keywords.spellings()
+        texts, camel = keywords.spellings()
         named = [self.resolve(text) for text in texts]
         forms = [self._formed(text) for text, found in zip(texts, named, strict=True) if not found]
-        for text in keywords.camel():
+        for text in camel:
             spelt, cut_alike = self._in_camel_case(text)
             named.append(spelt)
             forms.append(cut_alike)
