@@ -25,11 +25,11 @@ from session_runtime.search.corpus import (
     Postings,
     fold,
 )
-from session_runtime.search.directory import tool_entry
+from session_runtime.search.directory import listing_key, tool_entry
 from session_runtime.search.fields import NAMING, Field, FieldWeights
 from session_runtime.search.moving import Moves, moves_since
 from session_runtime.search.reading import read_documents
-from session_runtime.search.spelling import build_spelling
+from session_runtime.search.spelling import build_spelling, near_texts
 from session_runtime.search.synonyms import groups
 from session_runtime.search.terms import STOP_WORDS, Lexicon, normalise
 
@@ -208,12 +208,13 @@ def _name_tables(
         folded=MappingProxyType(folded),
         other=MappingProxyType(other),
         compact=MappingProxyType(compact),
+        near=near_texts(filter(None, folded)),
         aliases=MappingProxyType(
             {at: spec.aliases for at, spec in enumerate(specs) if spec.aliases}
         ),
         entries=tuple(tool_entry(name, _own_forms(name, wire.separator)[1]) for name in names),
         name_rank=_ranks(names),
-        listing=tuple(sorted(range(len(names)), key=lambda at: _listing_key(names[at]))),
+        listing=tuple(sorted(range(len(names)), key=lambda at: listing_key(names[at]))),
         blanks=max((spelling.count(" ") for spelling in chain(names, folded, other)), default=0),
     )
 
@@ -251,7 +252,3 @@ def _ranks(names: Sequence[str]) -> npt.NDArray[np.int64]:
     ranks = np.empty(len(names), dtype=np.int64)
     ranks[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
     return ranks
-
-
-def _listing_key(name: str) -> tuple[str, str]:
-    return name.casefold(), name

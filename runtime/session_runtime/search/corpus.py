@@ -17,7 +17,7 @@ from session_runtime.registry.spec import ToolSpec
 from session_runtime.search.directory import Entry
 from session_runtime.search.fields import FieldWeights
 from session_runtime.search.han import simplify
-from session_runtime.search.spelling import Spelling
+from session_runtime.search.spelling import NearTexts, Spelling
 from session_runtime.search.terms import Lexicon
 
 TERM_SHIFT, DOC_SHIFT, FIELD_SHIFT = 36, 12, 8
@@ -94,10 +94,10 @@ class Document:
 class NameTables:
     """What depends on names, wire names and aliases alone; shared by corpora in which these are the same.
 
-    Tools by the spellings that name them: case-folded, wire name or alias, compact form. ``aliases`` are
-    by position, of tools that have some; ``entries`` are the lines of the directory and ``listing`` the
-    positions in its order; ``name_rank`` orders tools by name. A text with more than ``blanks`` inside
-    names no tool: it may be but a form of a name.
+    Tools by the spellings that name them: case-folded, wire name or alias, compact form; ``near`` finds
+    case-folded ones. ``aliases`` are by position, of tools that have some; ``entries`` are the lines of
+    the directory and ``listing`` the positions in its order; ``name_rank`` orders tools by name. A text
+    with more than ``blanks`` inside names no tool: it may be but a form of a name.
     """
 
     names: tuple[str, ...]
@@ -106,6 +106,7 @@ class NameTables:
     folded: Mapping[str, Positions]
     other: Mapping[str, Positions]
     compact: Mapping[str, Positions]
+    near: NearTexts
     aliases: Mapping[int, tuple[str, ...]]
     entries: tuple[Entry, ...]
     name_rank: npt.NDArray[np.int64]
