@@ -11,6 +11,7 @@ import numpy.typing as npt
 from session_runtime.registry.names import TOOL_SEARCH, WireNames, build_wire_names
 from session_runtime.registry.spec import ToolSpec
 from session_runtime.search.corpus import (
+    DOC_BITS,
     DOC_SHIFT,
     FIELD_SHIFT,
     PARTED,
@@ -134,7 +135,7 @@ def _hold(documents: Sequence[Document], words: int, moves: Moves | None) -> Hol
         entries = _sorted([document.words for document in documents], TERM_SHIFT)
     else:
         old = moves.then.holders.entries
-        entries = moves.entries(old, documents, lambda document: _shifted(document.words))
+        entries = moves.entries(old, documents, lambda document: _at_terms(document.words))
     return Holders(_offsets(entries, words), _docs(entries))
 
 
@@ -143,7 +144,7 @@ def _side_by_side(documents: Sequence[Document], moves: Moves | None) -> Phrases
         entries = _sorted([document.phrases for document in documents], TERM_SHIFT)
     else:
         old = moves.then.phrases.entries
-        entries = moves.entries(old, documents, lambda document: _shifted(document.phrases))
+        entries = moves.entries(old, documents, lambda document: _at_terms(document.phrases))
     return Phrases((entries >> TERM_SHIFT).astype(np.int32), _docs(entries))
 
 
@@ -160,7 +161,7 @@ def _groups(documents: Sequence[Document]) -> npt.NDArray[np.int64]:
     return np.array(groups, dtype=np.int64)
 
 
-def _shifted(numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+def _at_terms(numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
     return numbers.astype(np.int64) << TERM_SHIFT
 
 
@@ -180,7 +181,7 @@ def _sorted(
 
 
 def _docs(entries: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
-    return (entries >> DOC_SHIFT & 0xFFFFFF).astype(np.int32)
+    return (entries >> DOC_SHIFT & DOC_BITS).astype(np.int32)
 
 
 def _name_tables(

@@ -23,6 +23,9 @@ from session_runtime.search.terms import Lexicon
 TERM_SHIFT, DOC_SHIFT, FIELD_SHIFT = 36, 12, 8
 """An entry is ``term << 36 | doc << 12 | field << 8 | count``; a word or a phrase stands like a term."""
 
+DOC_BITS = (1 << TERM_SHIFT - DOC_SHIFT) - 1
+"""The number of a document in an entry that is shifted by ``DOC_SHIFT``."""
+
 PARTED = 0x80
 """Stands in a count for a word that a name holds as two: ``keyvault`` in ``key_vault``."""
 
@@ -137,7 +140,7 @@ class Postings:
         """The entries that the arrays were made from, sorted."""
         terms = _numbers(self.offsets) << TERM_SHIFT
         fields = self.cells // tools << FIELD_SHIFT
-        return terms | _shifted(self.docs) | fields | self.parted * PARTED | self.counts
+        return terms | _at_docs(self.docs) | fields | self.parted * PARTED | self.counts
 
     def slice_of(self, term: int | None) -> slice:
         """Where the entries of a term are; empty for a term that no tool has."""
@@ -156,7 +159,7 @@ class Holders:
     @property
     def entries(self) -> npt.NDArray[np.int64]:
         """The entries that the arrays were made from, sorted."""
-        return _numbers(self.offsets) << TERM_SHIFT | _shifted(self.docs)
+        return _numbers(self.offsets) << TERM_SHIFT | _at_docs(self.docs)
 
     def of(self, word: int) -> npt.NDArray[np.int32]:
         """The tools, visible or not; none for a word that no tool has."""
@@ -178,7 +181,7 @@ class Phrases:
     @property
     def entries(self) -> npt.NDArray[np.int64]:
         """The entries that the arrays were made from, sorted."""
-        return self.numbers.astype(np.int64) << TERM_SHIFT | _shifted(self.docs)
+        return self.numbers.astype(np.int64) << TERM_SHIFT | _at_docs(self.docs)
 
     def of(self, phrases: Sequence[int]) -> list[npt.NDArray[np.int32]]:
         """The tools, visible or not, that have each phrase."""
@@ -197,7 +200,7 @@ def _numbers(offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     return np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
 
 
-def _shifted(docs: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+def _at_docs(docs: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
     return docs.astype(np.int64) << DOC_SHIFT
 
 
