@@ -28,6 +28,9 @@ class Lru(Generic[K, V]):
     def __len__(self) -> int:
         return len(self._values)
 
+    def __contains__(self, key: K) -> bool:
+        return key in self._values
+
     @property
     def taken(self) -> int:
         """The sizes of all that is kept."""

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from session_runtime.search.spelling import Spelling, build_spelling
+from session_runtime.search.spelling import Spelling, build_spelling, near_texts, one_letter_apart
 
 _LETTERS = "abcdefgh"
 _words = st.text(alphabet=_LETTERS, min_size=4, max_size=8)
@@ -61,3 +61,13 @@ def test_a_word_of_any_length_that_may_be_corrected_is_found_without_any_of_its_
         assert [
             cut for cut in shorter if len(cut) >= 4 and word not in (*spelling.near(cut), cut)
         ] == []
+
+
+@given(
+    st.lists(st.text("abé天", min_size=1, max_size=4), unique=True), st.text("abé天", max_size=4)
+)
+def test_the_near_ones_of_many_texts_are_all_that_are_one_letter_apart(
+    texts: list[str], text: str
+) -> None:
+    wanted = [other for other in texts if text and one_letter_apart(text, other)]
+    assert near_texts(texts).near(text) == wanted

@@ -228,7 +228,7 @@ class NothingRuns:
 class FreeBrake(Revocations):
     """Revocations that are kept nowhere, in a daemon without tools."""
 
-    def matching(self, pattern: str) -> Matching:
+    async def matching(self, pattern: str) -> Matching:
         return Matching(())
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from session_runtime.app.recent import RecentAsks
-from session_runtime.ask.exposure import Exposure, open_exposure
+from session_runtime.ask.exposure import Exposure, open_exposure, prepare_directory
 from session_runtime.errors import RequestError
 from session_runtime.generation import Generation, Profile
 from session_runtime.generation.unavailable import unavailable_to
@@ -51,6 +51,7 @@ class Insight:
         who = _caller(generation, identity, principal)
         mask = generation.policy.permitted(*who)
         down = unavailable_to(generation, *who, mask)
+        await prepare_directory(generation, profile, mask, ())
         exposure = open_exposure(generation, profile, mask, (), down)
         before = exposure.next_turn()
         await exposure.prepare_search()

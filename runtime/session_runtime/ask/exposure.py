@@ -215,6 +215,33 @@ def _revoked_in(generation: Generation) -> Revoked:
     return lambda: generation.policy.revoked.names
 
 
+async def prepare_directory(
+    generation: Generation, profile: Profile, mask: int, prefetched: Collection[str]
+) -> None:
+    """Lay out, aside if that takes long, the directory that ``open_exposure`` shows."""
+    skills = generation.settings.skills
+    if not (skills.tool_search_enabled and profile.settings.supports_tool_search):
+        return
+    hidden = _hidden(generation, prefetched)
+    view = generation.index.view(mask)
+    base, most = _base(generation, view, hidden), skills.tool_search_directory_max_tokens
+    shown = view.without(hidden)
+    if shown.lists_slowly(base, most):
+        await aside("listing tools", partial(shown.layout, base, most))
+
+
+def _hidden(generation: Generation, prefetched: Collection[str]) -> frozenset[str]:
+    return frozenset(prefetched) if generation.settings.skills.prefetch_tools_hide else frozenset()
+
+
+def _base(generation: Generation, view: SearchView, hidden: frozenset[str]) -> tuple[str, ...]:
+    """The tools that are exposed from the start."""
+    skills = generation.settings.skills
+    wanted = (*skills.tool_search_always_loaded, *skills.prefetch_tools)
+    base, _ = resolve_names(view, [name for name in wanted if name != TOOL_SEARCH])
+    return tuple(name for name in base if name not in hidden)
+
+
 def open_exposure(
     generation: Generation,
     profile: Profile,
@@ -230,8 +257,7 @@ def open_exposure(
     the hints of searches that miss something. ``revoked`` gives what an operator has taken away, for who
     does not want to know what is now.
     """
-    skills = generation.settings.skills
-    hidden = frozenset(prefetched) if skills.prefetch_tools_hide else frozenset()
+    hidden = _hidden(generation, prefetched)
     permitted = generation.permitted.get(mask)
     view = generation.index.view(mask)
     revoked = revoked or _revoked_in(generation)
@@ -289,11 +315,9 @@ def _open_session(
     revoked: Revoked,
 ) -> ToolSearchSession:
     skills = generation.settings.skills
-    wanted = (*skills.tool_search_always_loaded, *skills.prefetch_tools)
-    base, _ = resolve_names(view, [name for name in wanted if name != TOOL_SEARCH])
     return ToolSearchSession(
         view,
-        base=[name for name in base if name not in hidden],
+        base=_base(generation, view, hidden),
         hidden=hidden,
         max_results=skills.tool_search_max_results,
         directory_max_tokens=skills.tool_search_directory_max_tokens,

@@ -9,7 +9,12 @@ from typing import Any, TypeVar
 from session_runtime.ask.agents import with_agents
 from session_runtime.ask.compaction import AT_ONCE_MESSAGES, CHARS_PER_TOKEN, within
 from session_runtime.ask.emitter import Emitter
-from session_runtime.ask.exposure import Exposure, may_read_results, open_exposure
+from session_runtime.ask.exposure import (
+    Exposure,
+    may_read_results,
+    open_exposure,
+    prepare_directory,
+)
 from session_runtime.ask.guards import Budget, CallGuard
 from session_runtime.ask.history import repair_history
 from session_runtime.ask.invoking import Invoked, chosen, invoke
@@ -148,6 +153,7 @@ class AskRun:
         explains = self.generation.settings.skills.tool_search_explain
         who = scope.principal, scope.identity
         down = unavailable_to(self.generation, *who, mask) if explains else ()
+        await prepare_directory(self.generation, profile, mask, self.prefetched.names)
         exposure = open_exposure(self.generation, profile, mask, self.prefetched.names, down)
         self.exposure = exposure
         self._load_again()

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from session_runtime.registry.names import TOOL_SEARCH, WireNames, build_wire_names
 from session_runtime.registry.spec import ToolSpec
 from session_runtime.search.corpus import (
+    DOC_BITS,
     DOC_SHIFT,
     FIELD_SHIFT,
     PARTED,
@@ -25,11 +26,11 @@ from session_runtime.search.corpus import (
     Postings,
     fold,
 )
-from session_runtime.search.directory import tool_entry
+from session_runtime.search.directory import listing_key, tool_entry
 from session_runtime.search.fields import NAMING, Field, FieldWeights
 from session_runtime.search.moving import Moves, moves_since
 from session_runtime.search.reading import read_documents
-from session_runtime.search.spelling import build_spelling
+from session_runtime.search.spelling import build_spelling, near_texts
 from session_runtime.search.synonyms import groups
 from session_runtime.search.terms import STOP_WORDS, Lexicon, normalise
 
@@ -134,7 +135,7 @@ def _hold(documents: Sequence[Document], words: int, moves: Moves | None) -> Hol
         entries = _sorted([document.words for document in documents], TERM_SHIFT)
     else:
         old = moves.then.holders.entries
-        entries = moves.entries(old, documents, lambda document: _shifted(document.words))
+        entries = moves.entries(old, documents, lambda document: _at_terms(document.words))
     return Holders(_offsets(entries, words), _docs(entries))
 
 
@@ -143,7 +144,7 @@ def _side_by_side(documents: Sequence[Document], moves: Moves | None) -> Phrases
         entries = _sorted([document.phrases for document in documents], TERM_SHIFT)
     else:
         old = moves.then.phrases.entries
-        entries = moves.entries(old, documents, lambda document: _shifted(document.phrases))
+        entries = moves.entries(old, documents, lambda document: _at_terms(document.phrases))
     return Phrases((entries >> TERM_SHIFT).astype(np.int32), _docs(entries))
 
 
@@ -160,7 +161,7 @@ def _groups(documents: Sequence[Document]) -> npt.NDArray[np.int64]:
     return np.array(groups, dtype=np.int64)
 
 
-def _shifted(numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+def _at_terms(numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
     return numbers.astype(np.int64) << TERM_SHIFT
 
 
@@ -180,7 +181,7 @@ def _sorted(
 
 
 def _docs(entries: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
-    return (entries >> DOC_SHIFT & 0xFFFFFF).astype(np.int32)
+    return (entries >> DOC_SHIFT & DOC_BITS).astype(np.int32)
 
 
 def _name_tables(
@@ -208,12 +209,13 @@ def _name_tables(
         folded=MappingProxyType(folded),
         other=MappingProxyType(other),
         compact=MappingProxyType(compact),
+        near=near_texts(filter(None, folded)),
         aliases=MappingProxyType(
             {at: spec.aliases for at, spec in enumerate(specs) if spec.aliases}
         ),
         entries=tuple(tool_entry(name, _own_forms(name, wire.separator)[1]) for name in names),
         name_rank=_ranks(names),
-        listing=tuple(sorted(range(len(names)), key=lambda at: _listing_key(names[at]))),
+        listing=tuple(sorted(range(len(names)), key=lambda at: listing_key(names[at]))),
         blanks=max((spelling.count(" ") for spelling in chain(names, folded, other)), default=0),
     )
 
@@ -251,7 +253,3 @@ def _ranks(names: Sequence[str]) -> npt.NDArray[np.int64]:
     ranks = np.empty(len(names), dtype=np.int64)
     ranks[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
     return ranks
-
-
-def _listing_key(name: str) -> tuple[str, str]:
-    return name.casefold(), name

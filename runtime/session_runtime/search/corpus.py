@@ -17,11 +17,14 @@ from session_runtime.registry.spec import ToolSpec
 from session_runtime.search.directory import Entry
 from session_runtime.search.fields import FieldWeights
 from session_runtime.search.han import simplify
-from session_runtime.search.spelling import Spelling
+from session_runtime.search.spelling import NearTexts, Spelling
 from session_runtime.search.terms import Lexicon
 
 TERM_SHIFT, DOC_SHIFT, FIELD_SHIFT = 36, 12, 8
 """An entry is ``term << 36 | doc << 12 | field << 8 | count``; a word or a phrase stands like a term."""
+
+DOC_BITS = (1 << TERM_SHIFT - DOC_SHIFT) - 1
+"""The number of a document in an entry that is shifted by ``DOC_SHIFT``."""
 
 PARTED = 0x80
 """Stands in a count for a word that a name holds as two: ``keyvault`` in ``key_vault``."""
@@ -94,10 +97,10 @@ class Document:
 class NameTables:
     """What depends on names, wire names and aliases alone; shared by corpora in which these are the same.
 
-    Tools by the spellings that name them: case-folded, wire name or alias, compact form. ``aliases`` are
-    by position, of tools that have some; ``entries`` are the lines of the directory and ``listing`` the
-    positions in its order; ``name_rank`` orders tools by name. A text with more than ``blanks`` inside
-    names no tool: it may be but a form of a name.
+    Tools by the spellings that name them: case-folded, wire name or alias, compact form; ``near`` finds
+    case-folded ones. ``aliases`` are by position, of tools that have some; ``entries`` are the lines of
+    the directory and ``listing`` the positions in its order; ``name_rank`` orders tools by name. A text
+    with more than ``blanks`` inside names no tool: it may be but a form of a name.
     """
 
     names: tuple[str, ...]
@@ -106,6 +109,7 @@ class NameTables:
     folded: Mapping[str, Positions]
     other: Mapping[str, Positions]
     compact: Mapping[str, Positions]
+    near: NearTexts
     aliases: Mapping[int, tuple[str, ...]]
     entries: tuple[Entry, ...]
     name_rank: npt.NDArray[np.int64]
@@ -136,7 +140,7 @@ class Postings:
         """The entries that the arrays were made from, sorted."""
         terms = _numbers(self.offsets) << TERM_SHIFT
         fields = self.cells // tools << FIELD_SHIFT
-        return terms | _shifted(self.docs) | fields | self.parted * PARTED | self.counts
+        return terms | _at_docs(self.docs) | fields | self.parted * PARTED | self.counts
 
     def slice_of(self, term: int | None) -> slice:
         """Where the entries of a term are; empty for a term that no tool has."""
@@ -155,7 +159,7 @@ class Holders:
     @property
     def entries(self) -> npt.NDArray[np.int64]:
         """The entries that the arrays were made from, sorted."""
-        return _numbers(self.offsets) << TERM_SHIFT | _shifted(self.docs)
+        return _numbers(self.offsets) << TERM_SHIFT | _at_docs(self.docs)
 
     def of(self, word: int) -> npt.NDArray[np.int32]:
         """The tools, visible or not; none for a word that no tool has."""
@@ -177,7 +181,7 @@ class Phrases:
     @property
     def entries(self) -> npt.NDArray[np.int64]:
         """The entries that the arrays were made from, sorted."""
-        return self.numbers.astype(np.int64) << TERM_SHIFT | _shifted(self.docs)
+        return self.numbers.astype(np.int64) << TERM_SHIFT | _at_docs(self.docs)
 
     def of(self, phrases: Sequence[int]) -> list[npt.NDArray[np.int32]]:
         """The tools, visible or not, that have each phrase."""
@@ -196,7 +200,7 @@ def _numbers(offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     return np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
 
 
-def _shifted(docs: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+def _at_docs(docs: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
     return docs.astype(np.int64) << DOC_SHIFT
 
 

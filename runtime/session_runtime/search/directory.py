@@ -11,6 +11,7 @@ from session_runtime.search.fields import split_name
 CHARS_PER_TOKEN = 4
 MAX_NAME_CHARS = 128
 SUMMARIES_KEPT = 2_048
+_NOT_LISTED = " more tools, not listed: search for them)"
 _OPEN, _CLOSE = "<available_deferred_tools>", "</available_deferred_tools>"
 
 
@@ -25,6 +26,11 @@ class Entry:
     group: str
     size: int
     tools: int
+
+
+def listing_key(name: str) -> tuple[str, str]:
+    """By what the names of the directory are sorted."""
+    return name.casefold(), name
 
 
 def tool_entry(name: str, wire_name: str) -> Entry:
@@ -89,7 +95,7 @@ def _cut(entries: list[Entry], room: int) -> list[Entry]:
         return entries
     kept = list(entries)
     hidden = 0
-    while kept and size + _more(hidden).size > room:
+    while kept and size + _more_size(hidden) > room:
         last = kept.pop()
         hidden += last.tools
         size -= last.size
@@ -97,4 +103,9 @@ def _cut(entries: list[Entry], room: int) -> list[Entry]:
 
 
 def _more(tools: int) -> Entry:
-    return _entry(f"({tools} more tools, not listed: search for them)", "", tools)
+    return _entry(f"({tools}{_NOT_LISTED}", "", tools)
+
+
+def _more_size(tools: int) -> int:
+    """The size of ``_more``, which is asked for as often as an entry gives way."""
+    return len(_NOT_LISTED) + len(str(tools)) + 2

@@ -23,7 +23,7 @@ JOINED = 0.35
 SMALL = 0.35
 """What a small word adds where a name has it beside another word of the request."""
 
-PARTED = 3
+VERB_WITHIN = 3
 """How far before a small word its verb may stand: *turn the light off*."""
 
 MOST_TERMS_OF_A_DEED = 12
@@ -172,13 +172,13 @@ def _sentence(scorer: Scorer, words: Sequence[Spoken]) -> Iterator[Term]:
         yield from word.terms
         text = word.text.lower() if word.text.isascii() and word.text.isalpha() else ""
         small = word.small is not None
-        reach = PARTED if small else int(beside)
+        reach = VERB_WITHIN if small else int(beside)
         for left in before[-reach:] if text and reach else ():
             hits = scorer.joined(left, text)
             if hits is not None:
                 yield weighted(hits, JOINED)
         beside = bool(text) and not small
-        before = before if small else [*before[1 - PARTED :], text]
+        before = before if small else [*before[1 - VERB_WITHIN :], text]
 
 
 def _each_once(terms: Iterable[Term]) -> tuple[Term, ...]:

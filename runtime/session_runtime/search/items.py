@@ -21,6 +21,8 @@ _MARKS = re.compile(
     rf"(?:{_NUMBER}[)）、]|{_NUMBER}[.．:：]\s|[-*•·▪◦‣–—]\s)"
 )
 _MARK_BEFORE = re.compile(rf"{_NUMBER}[.．:：](?=[^\W\d_])")
+_MARK_BEGINS = "0123456789一二三四五六七八九十"
+_SEPARATOR = re.compile("[._/-]")
 _CIRCLED = re.compile(f"[{CIRCLED}]")
 _SEPARATORS = "[._/-]+"
 _GLUED_AT = re.compile(rf"[{CJK}]{_SEPARATORS}[^\W_]|[^\W_]{_SEPARATORS}[{CJK}]")
@@ -35,18 +37,18 @@ def without_marks(text: str) -> str:
 
 def without_circled(text: str) -> str:
     """Text with a blank for each number in a circle, which would else become a part of the next word."""
-    return text if text.isascii() else _CIRCLED.sub(" ", text)
+    return _CIRCLED.sub(" ", text)
 
 
 def unmarked(name: str) -> str:
     """What stands behind the mark of an item, if it may be a name: ``1.web.search``."""
-    found = _MARK_BEFORE.match(name)
+    found = _MARK_BEFORE.match(name) if name[:1] in _MARK_BEGINS else None
     return name if found is None else name[found.end() :]
 
 
 def glued_in(sentence: str) -> list[str]:
     """The runs of a normalised sentence that have a separator of names beside text without blanks."""
-    if sentence.isascii() or _GLUED_AT.search(sentence) is None:
+    if sentence.isascii() or not _SEPARATOR.search(sentence) or not _GLUED_AT.search(sentence):
         return []
     return [run for run in _GLUED.findall(sentence) if _GLUED_AT.search(run)][:MAX_GLUED]
 

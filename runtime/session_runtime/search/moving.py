@@ -6,11 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from session_runtime.search.corpus import DOC_SHIFT, Corpus, Document
+from session_runtime.search.corpus import DOC_BITS, DOC_SHIFT, Corpus, Document
 
 Entries = npt.NDArray[np.int64]
 
-_DOCS = 0xFFFFFF
 _MOST_FRESH = 0.25
 
 
@@ -29,7 +28,7 @@ class Moves:
         self, old: Entries, documents: Sequence[Document], part: Callable[[Document], Entries]
     ) -> Entries:
         """The sorted entries of all documents, from the sorted ``old`` ones; ``part`` gives those of one."""
-        docs = old >> DOC_SHIFT & _DOCS
+        docs = old >> DOC_SHIFT & DOC_BITS
         places = self.places[docs]
         kept: Entries = (old + (places - docs << DOC_SHIFT))[places >= 0]
         added = [part(documents[at]) | at << DOC_SHIFT for at in self.fresh]

@@ -2,12 +2,12 @@
 
 import html
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, chain, islice
 from typing import NamedTuple
 
-from session_runtime.search.items import glued_in, unmarked, without_circled, without_marks
+from session_runtime.search.items import CIRCLED, glued_in, unmarked, without_circled, without_marks
 from session_runtime.search.terms import (
     CJK,
     STOP_WORDS,
@@ -53,7 +53,9 @@ _NAME_IN_QUOTES = re.compile(rf"(?<![^\W{CJK}]){_ONE_QUOTE}(?![^\W{CJK}])|{_TWO_
 _QUOTE = re.compile("""["'`“‘「<]""")
 _BEFORE_TOOL = re.compile(r"\s*(?:tool\b|工具)", re.IGNORECASE)
 _AFTER_TOOL = re.compile(r"(?:\btool|工具)\s*[:：]?\s*$", re.IGNORECASE)
-_WIDE = re.compile("[\uff0d\uff0e\uff10-\uff19\uff21-\uff3a\uff3f\uff41-\uff5a]+")
+_WIDE_CHARS = "\uff0d\uff0e\uff10-\uff19\uff21-\uff3a\uff3f\uff41-\uff5a"
+_WIDE = re.compile(f"[{_WIDE_CHARS}]+")
+_UNUSUAL = re.compile(f"[{_WIDE_CHARS}{CIRCLED}]")
 _NEAR = 12
 _WORD = re.compile(r"((?<![^\s,，、;；])\+)?([^\W_]+(?:[._-]+[^\W_]+)*)")
 
@@ -120,31 +122,18 @@ class Keywords:
         """The pieces between blanks and commas, which may be names."""
         return _select(self.text, _BETWEEN_WORDS)
 
-    @property
-    def is_sentence(self) -> bool:
-        """Whether it has a plain word that tells something."""
-        return any(map(_is_plain_word, self.words))
-
-    def spellings(self) -> list[str]:
+    def spellings(self) -> tuple[list[str], list[str]]:
         """What of the text, apart from quotes, may be a name or a form of one: no plain words.
 
-        In a sentence, camel case is left out.
+        The words in camel case of a sentence come apart: names, or what the request is about (*GitHub*).
         """
-        texts = self._put_together()
-        if texts and self.is_sentence:
-            texts = [text for text in texts if not text.isalnum()]
-        return [*texts, *self.mixed]
-
-    def camel(self) -> list[str]:
-        """The words in camel case of a sentence: names, or what the request is about (*GitHub*)."""
-        texts = [text for text in self._put_together() if text.isalnum()]
-        return texts if texts and self.is_sentence else []
-
-    def _put_together(self) -> list[str]:
-        """The words that are no plain ones, also without the mark of a list's item."""
         texts = [word.text for word in self.words if word.compound or not word.text.isalnum()]
         rests = [rest for text in texts if (rest := unmarked(text)) != text]
-        return [*texts, *(rest for rest in rests if not is_plain(rest))] if rests else texts
+        texts += (rest for rest in rests if not is_plain(rest))
+        if not texts or not any(map(_is_plain_word, self.words)):
+            return [*texts, *self.mixed], []
+        camel = [text for text in texts if text.isalnum()]
+        return [*(text for text in texts if not text.isalnum()), *self.mixed], camel
 
 
 Query = Empty | Select | Keywords
@@ -199,20 +188,24 @@ def _bare(text: str) -> str:
 
 def _keywords(text: str, query: str) -> Keywords:
     """The words of the query, with the quotes that stand around ``text`` in it."""
-    asked = without_circled(query.strip()[:MAX_QUERY_CHARS])
+    asked = query.strip()[:MAX_QUERY_CHARS]
+    wide: Sequence[str] = ()
+    if not asked.isascii() and _UNUSUAL.search(asked):
+        wide = _WIDE.findall(asked)[:MAX_QUOTED]
+        asked = without_circled(asked)
     pieces = _SENTENCE_END.split(asked, MAX_SENTENCES)
     normal = [normalise(piece) for piece in pieces]
     sentences = tuple([tuple(_words(piece)) for piece in normal])
     words = sentences[0] if len(sentences) == 1 else _all(sentences)
-    quoted, affordable = _in_quotes(query), _affordable(words)
-    if text.isascii():
-        return Keywords(text, affordable, sentences, quoted)
-    glued, wide = chain.from_iterable(map(glued_in, normal)), islice(_wide(asked), MAX_QUOTED)
-    return Keywords(text, affordable, sentences, quoted, _mixed(normal), tuple(glued), tuple(wide))
-
-
-def _wide(text: str) -> Iterator[str]:
-    return (found.group() for found in _WIDE.finditer(text))
+    return Keywords(
+        text,
+        _affordable(words),
+        sentences,
+        _in_quotes(query),
+        _mixed(normal),
+        tuple([run for piece in normal for run in glued_in(piece)]),
+        tuple(wide),
+    )
 
 
 def _is_plain_word(word: Word) -> bool:

@@ -1,6 +1,6 @@
 """Scores tools for terms: rarity, length norms and corrections over the visible tools only (TS-8).
 
-Which words a query has is decided in ``query``, what outranks what in ``view``.
+Which words a query has is decided in ``query``, what outranks what in ``keywords``.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -32,8 +32,6 @@ OTHER_DEED = 0.9
 
 GROUP_LIFT = 1 / 6
 """How far a tool rises to the best match of its group: who asks for one thing often needs two."""
-
-Entries = npt.NDArray[np.int32]
 
 _MEANT_BY_PLUS = sorted(set(Field) - {Field.HINTS, Field.ENUMS})
 _NO_DOCS: Docs = np.empty(0, np.int64)
@@ -205,7 +203,9 @@ class Scorer:
         lifted *= scores > 0
         return lifted
 
-    def _postings(self, term: str) -> tuple[Entries, Entries, npt.NDArray[np.uint8]]:
+    def _postings(
+        self, term: str
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.uint8]]:
         postings = self._corpus.postings
         found = postings.slice_of(self._corpus.lexicon.numbers.get(term))
         return postings.docs[found], postings.cells[found], postings.counts[found]

@@ -19,11 +19,11 @@ from session_runtime.search.corpus import (
 from session_runtime.search.deeds import deed_of
 from session_runtime.search.fields import NAMING, OF_NAMES, Field, group_of, split_name, texts
 from session_runtime.search.terms import (
-    PHRASE_NUMBERS,
     Lexicon,
     joined_neighbours,
     names_in,
     normalise,
+    phrase_number,
     runs,
 )
 
@@ -144,7 +144,7 @@ def _phrases(places: Numbers, terms: Numbers, lexicon: Lexicon) -> tuple[Numbers
     telling = hashes > 0
     hashes, documents = hashes[telling], places[described][telling] // _FIELDS
     beside = documents[:-1] == documents[1:]
-    phrases = hashes[:-1][beside] * 31 + hashes[1:][beside] & PHRASE_NUMBERS
+    phrases = phrase_number(hashes[:-1][beside], hashes[1:][beside])
     return _each_once(documents[:-1][beside], phrases)
 
 

@@ -1,8 +1,9 @@
-"""Which known words are one letter away from a misspelt one; whether one is meant, ``rank`` decides."""
+"""Which known words or names are one letter away from a misspelt one; if one is meant, others decide."""
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from operator import mul
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy.typing as npt
 SHORTEST = 4
 LONGEST = 24
 BITS_PER_FORM = 8
+TOO_SHORT = 2
 _FACTORS = [pow(0x9E3779B97F4A7C15, power, 1 << 64) for power in range(1, LONGEST + 1)]
 _BY_PLACE = np.array(_FACTORS, dtype=np.uint64)
 
@@ -46,6 +48,43 @@ class Spelling:
                 found.add(self.words[table[at] & 0xFFFFFFFF])
                 at += 1
         return sorted(known for known in found if known != word and one_letter_apart(word, known))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NearTexts:
+    """Finds which of many texts differ from another by one letter, without comparing it to each.
+
+    Such texts begin or end alike, and their ``lengths`` hardly differ; ``ends`` are their first and last
+    characters.
+    """
+
+    texts: tuple[str, ...]
+    lengths: npt.NDArray[np.int32]
+    ends: tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]
+
+    def near(self, text: str) -> list[str]:
+        """The texts at most one letter away, in their order."""
+        if not text:
+            return []
+        alike = (self.ends[0] == ord(text[0])) | (self.ends[1] == ord(text[-1]))
+        alike |= self.lengths <= TOO_SHORT  # may differ at both ends: ab and ba
+        alike &= np.abs(self.lengths - len(text)) <= 1
+        near = (self.texts[at] for at in alike.nonzero()[0].tolist())
+        return [other for other in near if one_letter_apart(text, other)]
+
+
+def near_texts(texts: Iterable[str]) -> NearTexts:
+    """Prepare looking for some texts, none of them empty."""
+    told = tuple(texts)
+    count = len(told)
+    return NearTexts(
+        told,
+        np.fromiter(map(len, told), np.int32, count),
+        (
+            np.fromiter((ord(text[0]) for text in told), np.uint32, count),
+            np.fromiter((ord(text[-1]) for text in told), np.uint32, count),
+        ),
+    )
 
 
 def build_spelling(words: Collection[str], before: Spelling | None) -> Spelling:

@@ -5,7 +5,7 @@ up: no pair may hold half of one. Words that merely hold such a character (目�
 """
 
 import re
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable
 from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
@@ -88,34 +88,36 @@ class _Place(NamedTuple):
 
     def alone(self) -> bool:
         """Whether it is a word of its own, or what another word is about."""
-        piece, at = self.piece, self.at
-        deed = piece[at] in DEEDS
-        if held_by := [word for word in self._known_words() if word[0] <= at < word[1]]:
+        at, deed = self.at, self.piece[self.at] in DEEDS
+        if at == (0 if deed else len(self.piece) - 1):
+            return deed or not self._ends_a_name()
+        if held_by := self._words_over(at):
             return all(start == at if deed else end == at + 1 for start, end in held_by)
         if deed:
-            return at == 0 or self._is_beside(at - 1)
-        return (at + 1 == len(piece) or self._is_beside(at + 1)) and not self._ends_a_name()
+            return self._is_beside(at - 1)
+        return self._is_beside(at + 1) and not self._ends_a_name()
 
     def _is_beside(self, at: int) -> bool:
         """Whether the character at a place next to it belongs to another word."""
         char = self.piece[at]
-        return (
-            char in BESIDE
-            or char in self.known
-            or any(start <= at < end for start, end in self._known_words())
-        )
+        return char in BESIDE or char in self.known or bool(self._words_over(at))
 
     def _ends_a_name(self) -> bool:
-        start = max([0, *(end for _, end in self._known_words() if end <= self.at)])
-        return self.at - start in range(1, LONGEST_NAME) and self.piece[start] in SURNAMES
+        """Whether a surname begins what it ends, as in 李雨: a piece, or what is behind a known word."""
+        return any(
+            self.piece[start] in SURNAMES and (start == 0 or self._words_over(start - 1))
+            for start in range(max(0, self.at - LONGEST_NAME + 1), self.at)
+        )
 
-    def _known_words(self) -> Iterator[tuple[int, int]]:
-        """Where the known words of two characters and more are that are near enough to matter."""
-        first = max(0, self.at - self.longest - 1)
-        for start in range(first, min(self.at + 2, len(self.piece) - 1)):
-            for end in range(start + 2, min(start + self.longest, len(self.piece)) + 1):
-                if self.piece[start:end] in self.known:
-                    yield start, end
+    def _words_over(self, at: int) -> list[tuple[int, int]]:
+        """Where the known words of two characters and more are that hold a place."""
+        piece, known = self.piece, self.known
+        return [
+            (start, start + size)
+            for size in range(2, min(self.longest, len(piece)) + 1)
+            for start in range(max(0, at - size + 1), min(at, len(piece) - size) + 1)
+            if piece[start : start + size] in known
+        ]
 
 
 @lru_cache(maxsize=1)

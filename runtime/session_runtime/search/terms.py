@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from threading import Lock
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
+import numpy as np
+import numpy.typing as npt
 from Stemmer import Stemmer
 
 from session_runtime.normal_form import normal
@@ -31,6 +33,7 @@ _LETTERS_OR_DIGITS = re.compile(r"\d+|\D+")
 _CAMEL = re.compile(r"[A-Z]{2,}(?=s(?![a-z]))|[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _NAME_BORDER = re.compile(r"[./:\n]|__")
 _STEMMED = (3, 40)
+Hashes = TypeVar("Hashes", int, npt.NDArray[np.int64])
 PHRASE_NUMBERS = (1 << 27) - 1
 
 STOP_WORDS = frozenset(
@@ -186,11 +189,8 @@ def pieces_of(word: str) -> Iterator[str]:
             yield run
 
 
-def phrase_number(left: int, right: int) -> int:
-    """The number of a phrase of two terms with these hashes: the same in every process.
-
-    ``reading`` works out many at once.
-    """
+def phrase_number(left: Hashes, right: Hashes) -> Hashes:
+    """The number of a phrase of two terms with these hashes, or of many: the same in every process."""
     return left * 31 + right & PHRASE_NUMBERS
 
 

@@ -7,7 +7,7 @@ Which tools are visible is decided by the mask that ``index`` is asked for, what
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, islice
+from itertools import chain
 from typing import assert_never
 
 import numpy as np
@@ -24,7 +24,7 @@ from session_runtime.search.corpus import (
     compact,
     fold,
 )
-from session_runtime.search.directory import directory_text
+from session_runtime.search.directory import directory_text, listing_key
 from session_runtime.search.items import names_within, unmarked
 from session_runtime.search.keywords import FULL_LAYER, KeywordRanker, Ranking
 from session_runtime.search.loader import PROMPT_RULE
@@ -41,7 +41,6 @@ from session_runtime.search.query import (
     spellings,
 )
 from session_runtime.search.rank import Scorer, most_bytes
-from session_runtime.search.spelling import one_letter_apart
 from session_runtime.search.terms import analyse, cut_up, may_be_a_product, normalise, runs
 
 LAYOUTS_KEPT, NEAREST_KEPT = 8, 64
@@ -237,8 +236,12 @@ class SearchView:
             return ()
         return self._nearest.get_or_make(name, self._find_nearest)
 
+    def lists_slowly(self, base: tuple[str, ...], max_tokens: int) -> bool:
+        """Whether ``layout`` takes longer than an event loop should wait, as it was never asked for."""
+        return (base, max_tokens) not in self._layouts and self.count > SLOW_ABOVE
+
     def layout(self, base: tuple[str, ...], max_tokens: int) -> Layout:
-        """What is held back if ``base`` is not, and the directory that lists it (TS-4)."""
+        """What is held back if ``base`` is not, and the directory that lists it (TS-4); in any thread."""
         return self._layouts.get_or_make((base, max_tokens), self._lay_out)
 
     def _find_nearest(self, name: str) -> tuple[str, ...]:
@@ -246,12 +249,9 @@ class SearchView:
         words = _words_of(name)
         if near := [other for other, score in ranked if score >= 1 or words & _words_of(other)]:
             return tuple(near)
-        asked = fold(name)
-        lengths = range(len(asked) - 1, len(asked) + 2)
-        names = map(self.name, self._listed)
-        alike = (other for other in names if len(other) in lengths or not other.isascii())
-        apart = (other for other in alike if one_letter_apart(asked, fold(other)))
-        return tuple(islice(apart, NEAREST))
+        tables = self._corpus.tables
+        apart = chain.from_iterable(map(self._in_any_case, tables.near.near(fold(name))))
+        return tuple(sorted(map(self.name, apart), key=listing_key)[:NEAREST])
 
     def _lay_out(self, key: tuple[tuple[str, ...], int]) -> Layout:
         base, max_tokens = key
@@ -304,10 +304,10 @@ class SearchView:
 
     def _rank(self, keywords: Keywords) -> Ranking:
         """Rank for keywords that are no name; the whole text or a part of it may be one, or a form of one."""
-        texts = keywords.spellings()
+        texts, camel = keywords.spellings()
         named = [self.resolve(text) for text in texts]
         forms = [self._formed(text) for text, found in zip(texts, named, strict=True) if not found]
-        for text in keywords.camel():
+        for text in camel:
             spelt, cut_alike = self._in_camel_case(text)
             named.append(spelt)
             forms.append(cut_alike)

@@ -1,12 +1,16 @@
 """Clients are told of each change of their list, also of one that comes while they are told of another."""
 
 import asyncio
+import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from session_runtime import Runtime
+from session_runtime.search import view
+from session_runtime.search.directory import Entry, directory_text
 from session_runtime.transports.mcp.callers import Caller
 from session_runtime.transports.mcp.session import CallerSession
 from session_runtime.transports.mcp.watching import tell_of_changes
@@ -61,3 +65,26 @@ async def test_a_change_that_comes_while_a_client_is_told_of_another_one_is_told
         assert "a.second" in session.view(Caller()).turn.by_name
         watching.cancel()
         session.close()
+
+
+@pytest.mark.requirement("TS-4")
+async def test_the_names_of_many_tools_are_listed_for_a_client_in_a_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed_by: list[str] = []
+
+    def noted(entries: Sequence[Entry], max_tokens: int) -> str:
+        listed_by.append(threading.current_thread().name)
+        return directory_text(entries, max_tokens)
+
+    monkeypatch.setattr(view, "directory_text", noted)
+    monkeypatch.setattr(view, "SLOW_ABOVE", 1)
+    searching = "[skills]\nprefetch_tools = []\ntool_search_enabled = true\n"
+    for name in ("a.first", "a.second"):
+        write_handler(tmp_path / "tools", name)
+    async with opened(tmp_path, tools(tmp_path) + searching) as runtime:
+        session = CallerSession(runtime.callers, "c", remembers=True)
+        await session.prepare(Caller())
+        assert "a.second" in (session.directory(Caller()) or "")
+        session.close()
+    assert listed_by == ["listing tools"]

@@ -52,7 +52,7 @@ class _Revocations:
         brake = self._door.brake
         before = {revocation.number for revocation in brake.list()}
         revocation = await brake.revoke(pattern, reason, principal.name)
-        found = brake.matching(revocation.pattern)
+        found = await brake.matching(revocation.pattern)
         told = {
             **revocation.to_json(),
             "tools": found.tools,

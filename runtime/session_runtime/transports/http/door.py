@@ -38,7 +38,7 @@ class ToolBrake(Protocol):
     def list(self) -> tuple[Revocation, ...]:
         """Give all revocations, oldest first."""
 
-    def matching(self, pattern: str) -> Matching:
+    async def matching(self, pattern: str) -> Matching:
         """Give the tools in force that a pattern matches."""
 
     async def revoke(self, pattern: str, reason: str, by: str) -> Revocation:

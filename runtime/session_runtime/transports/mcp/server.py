@@ -118,7 +118,9 @@ class ToolServer:
         self, context: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
         """One page of what the client may call now."""
-        view = self._clients.session(context).show(self._clients.caller(context))
+        session, caller = self._clients.session(context), self._clients.caller(context)
+        await session.prepare(caller)
+        view = session.show(caller)
         return page(view.turn.tools, None if params is None else params.cursor)
 
     async def call_tool(

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from session_runtime.ask.exposure import Exposure, Turn, open_exposure
+from session_runtime.ask.exposure import Exposure, Turn, open_exposure, prepare_directory
 from session_runtime.ask.kept import KeptResults
 from session_runtime.ask.unexposed import why_not_exposed
 from session_runtime.errors import ToolError
@@ -64,6 +64,14 @@ class CallerSession:
         self._numbers = itertools.count(1)
         self._running = 0
         self._results = KeptResults(room=callers.room, revoked=self._may_not_read)
+
+    async def prepare(self, caller: Caller) -> None:
+        """Work out, aside if that takes long, what the next ``view`` shows."""
+        generation = self._callers.generation
+        mask = generation.policy.permitted_alone(caller.principal, caller.identity)
+        if self._view is None or self._view.generation is not generation or self._view.mask != mask:
+            profile = _for_clients(generation.profiles[generation.default_profile], self._remembers)
+            await prepare_directory(generation, profile, mask, ())
 
     def view(self, caller: Caller) -> View:
         """What the client may see and call now, by the rules in force."""
@@ -151,6 +159,7 @@ class CallerSession:
             return await self._call(generation, call)
 
     async def _call(self, generation: Generation, call: "_Call") -> Outcome:
+        await self.prepare(call.caller)
         view = self.view(call.caller)
         spec = view.turn.by_name.get(call.name)
         if spec is None:

@@ -45,6 +45,7 @@ async def _serve(
     answers: Write,
 ) -> None:
     name = callers.generation.settings.runtime.name
+    await session.prepare(caller)
     server = ToolServer(client, client.bus).build(
         name, session.directory(caller), ListenHandler(client.bus, max_subscriptions=4)
     )

@@ -193,6 +193,7 @@ class HttpSessions:
             caller = CallerSession(self._callers, client_id, remembers=True)
             client = OneClient(caller, _caller, lambda _: self._in_force(entry))
             try:
+                await caller.prepare(Caller(principal))
                 server = self._server(client, caller.directory(Caller(principal)))
                 client.attach(server)
                 async with transport.connect() as (requests, answers):

@@ -40,6 +40,7 @@ async def tell_of_changes(
 
 async def _tell_if_outdated(session: CallerSession, caller: Caller, client: Tellable) -> None:
     try:
+        await session.prepare(caller)
         if session.outdated(caller):
             async with asyncio.timeout(LONGEST_WAIT_S):
                 await client.tell()
