@@ -5,6 +5,7 @@ from typing import Final
 
 _TOKEN: Final = re.compile(r"""\\(?s:.)?|["{}\[\]]""")
 _DEEPER: Final = frozenset("{[")
+_NO_VALUES: Final = re.compile(r"\s*+(?:\{\s*+\}|null)?+\s*+")
 
 
 class ArgumentText:
@@ -41,10 +42,23 @@ class ArgumentText:
     @property
     def closed(self) -> bool:
         """Whether an object has come to its end, so that more text cannot belong to it."""
+        return self._count().closed
+
+    @property
+    def none(self) -> bool:
+        """Whether it gives no value: nothing came, or what stands for nothing."""
+        return _NO_VALUES.fullmatch(str(self)) is not None
+
+    @property
+    def sound(self) -> bool:
+        """Whether its brackets match around one object at most: a fragment, or the text of two, is not."""
+        return self._count().sound
+
+    def _count(self) -> "_Brackets":
         for piece in self._pieces[self._counted :]:
             self._brackets.count(piece)
         self._counted = len(self._pieces)
-        return self._brackets.closed
+        return self._brackets
 
 
 class _Brackets:
@@ -52,6 +66,7 @@ class _Brackets:
 
     def __init__(self) -> None:
         self._depth = 0
+        self._ended = 0
         self._seen = False
         self._in_string = False
         self._in_escape = False
@@ -59,6 +74,10 @@ class _Brackets:
     @property
     def closed(self) -> bool:
         return self._seen and self._depth == 0
+
+    @property
+    def sound(self) -> bool:
+        return self._depth == 0 and self._ended <= 1 and not self._in_string
 
     def count(self, text: str) -> None:
         token = ""
@@ -69,4 +88,5 @@ class _Brackets:
             elif not self._in_string and token[0] != "\\":
                 self._seen = True
                 self._depth += 1 if token in _DEEPER else -1
+                self._ended += self._depth == 0
         self._in_escape = token == "\\"

@@ -95,3 +95,20 @@ WRITINGS: Final[Mapping[str, Write]] = {
     "text_after_thinking": _after_thinking,
     "text_after_closing": _after_closing,
 }
+
+
+def _in_form(form: Callable[[Call], Mapping[str, Any]], calls: Sequence[Call]) -> str:
+    return json.dumps({"calls": [{"name": call.name, **form(call)} for call in calls]})
+
+
+def _answer(calls: Sequence[Call]) -> str:
+    return json.dumps({"answer": _each(_hermes, calls)})
+
+
+IN_SCHEMA: Final[Mapping[str, Write]] = {
+    "schema_parameters": partial(_in_form, lambda call: {"parameters": json.loads(call.arguments)}),
+    "schema_args": partial(_in_form, lambda call: {"args": json.loads(call.arguments)}),
+    "schema_flat": partial(_in_form, lambda call: json.loads(call.arguments)),
+    "schema_answer": _answer,
+}
+"""How models write calls in mode ``json_schema`` when nothing holds them to the schema."""
