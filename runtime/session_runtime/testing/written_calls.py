@@ -22,6 +22,18 @@ def _hermes(call: Call) -> str:
     return f"<tool_call>\n{_plain(call)}\n</tool_call>"
 
 
+def _twice(call: Call) -> str:
+    return f"<tool_call>\n{_hermes(call)}"
+
+
+def _unclosed(call: Call) -> str:
+    return f"<tool_call>{_plain(call)}"
+
+
+def _behind_mark(calls: Sequence[Call]) -> str:
+    return f"\ufeff{_each(_hermes, calls)}"
+
+
 def _array(calls: Sequence[Call]) -> str:
     return f"[{', '.join(map(_plain, calls))}]"
 
@@ -84,6 +96,9 @@ def _mistral(calls: Sequence[Call]) -> str:
 
 WRITINGS: Final[Mapping[str, Write]] = {
     "text_hermes": partial(_each, _hermes),
+    "text_hermes_opened_twice": partial(_each, _twice),
+    "text_hermes_unclosed": partial(_each, _unclosed),
+    "text_behind_mark": _behind_mark,
     "text_json": partial(_each, _plain),
     "text_json_array": _array,
     "text_json_fenced": _fenced,

@@ -17,6 +17,7 @@ _AROUND_INVOKES: Final = (
     ("minimax:tool_call", ""),
 )
 _AROUND_JSON: Final = (
+    ("<TOOL_CALL>", "</TOOL_CALL>"),
     ("<tool_calls>", "</tool_calls>"),
     ("<function_call>", "</function_call>"),
     ("<|tool_call|>", "<|/tool_call|>"),

@@ -13,6 +13,7 @@ from session_runtime.models.recovery.beginning import (
     is_marked,
     may_be_marked,
 )
+from session_runtime.models.recovery.blanks import without_around
 from session_runtime.models.recovery.json_calls import (
     ARGUMENTS,
     BESIDE,
@@ -54,7 +55,7 @@ def is_half(text: str, names: Names) -> bool:
     What cannot any more become an envelope, such as data with other keys, is none of them. Takes time in
     proportion to the text.
     """
-    begun = _without_half_token(text.strip())
+    begun = _without_half_token(without_around(text))
     if not begun or is_marked(begun) or may_be_marked(begun):
         return bool(begun)
     head = beginning(begun[:HEAD_CHARS], names.known)

@@ -24,7 +24,8 @@ FIRST_KEYS: Final = (*NAMES, *ARGUMENTS, "id", "type", "index", *ENVELOPES, "con
 """The keys with one of which every object that is a call or an envelope begins."""
 
 _RAW: Final = re.compile(
-    r'\s*+\{\s*+"name"\s*+:\s*+"([^"\\]*+)"\s*+,\s*+"(?:arguments|parameters)"\s*+:'
+    r"""\s*+\{\s*+(["'])name\1\s*+:\s*+(["'])([^"'\\]*+)\2\s*+,"""
+    r"""\s*+(["'])(?:arguments|parameters)\4\s*+:"""
 )
 
 
@@ -79,7 +80,7 @@ def read_raw(text: str) -> WrittenCall:
     rest = text.rstrip()
     if found is None or not rest.endswith("}"):
         raise NoEnvelopeError
-    return _call(found[1], rest[found.end() : -1].strip() or "{")
+    return _call(found[3], rest[found.end() : -1].strip() or "{")
 
 
 def _filled(value: object) -> list[Any]:

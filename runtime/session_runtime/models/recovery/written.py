@@ -38,7 +38,8 @@ class NoEnvelopeError(Exception):
 class Cursor:
     """A place in a text that moves forward, so that reading takes time in proportion to the text.
 
-    With ``unclosed`` marks that close may be missing at the very end, ``lacks_end`` if one was.
+    With ``unclosed`` marks that close may be missing at the very end, or where the next call opens;
+    ``lacks_end`` if one was.
     ``ran_out`` if more was looked for where the text ended, so that more of it might have been an envelope.
     """
 
@@ -81,9 +82,12 @@ class Cursor:
         if not self.takes(mark):
             raise NoEnvelopeError
 
-    def close(self, mark: str) -> None:
-        """Pass the mark that ends what is whole without it."""
+    def close(self, mark: str, again: str = "") -> None:
+        """Pass the mark that ends what is whole without it; ``again`` is what may begin the next."""
         if self.takes(mark):
+            return
+        if self._unclosed and again and self.sees(again):
+            self.lacks_end = True
             return
         if not self._unclosed or not self._ends_in(mark):
             raise NoEnvelopeError
