@@ -33,6 +33,10 @@ MARKUP = (
     "```",
     '"arguments"',
     "I should",
+    "probe(",
+    "DSML",
+    "<|",
+    "function_call",
 )
 
 

@@ -17,6 +17,7 @@ from session_runtime.models.recovery.blanks import without_around
 from session_runtime.models.recovery.json_calls import (
     ARGUMENTS,
     BESIDE,
+    BESIDE_CALLS,
     ENVELOPES,
     KINDS,
     NAMES,
@@ -25,15 +26,17 @@ from session_runtime.models.recovery.json_calls import (
     read_call,
     read_envelope,
 )
+from session_runtime.models.recovery.literals import PYTHON
 from session_runtime.models.recovery.reading import END_TOKENS, MAX_TEXT_CHARS
 from session_runtime.models.recovery.written import Cursor, NoEnvelopeError
 
 _OF_CALL: Final = frozenset({*NAMES, *ARGUMENTS, *BESIDE})
-_OF_ENVELOPE: Final = frozenset({*ENVELOPES, "content", "role"})
+_OF_ENVELOPE: Final = frozenset({*ENVELOPES, *BESIDE_CALLS})
 _ALTERNATIVES: Final = (frozenset(NAMES), frozenset(ARGUMENTS), frozenset(ENVELOPES))
 _NAME_IN_MARKS: Final = re.compile(r'(?:"name"\s*+:\s*+"|<function=|invoke name=")([^">]*+)(.?)')
 _NAME_BEHIND_MARK: Final = re.compile(
     r'(?:"(?:name|function|tool)"\s*+:\s*+"|<function=|invoke name="|<tool_call>\s*+|\[TOOL_CALLS\]\s*+'
+    r"|^\[\s*+(?=[\w.-]++\()|<start_function_call>call:|<\|tool_call>call:|\bto=(?:functions\.)?+"
     r"|<｜tool▁call▁begin｜>(?:function<｜tool▁sep｜>)?+|<\|tool_call_begin\|>\s*+)([\w./-]++)"
 )
 
@@ -65,6 +68,8 @@ def is_half(text: str, names: Names) -> bool:
         return False
     if begun.startswith(FENCE):
         return _in_fence(begun, names)
+    if python := PYTHON.match(begun):
+        return bool(python[2]) or names.begun(python[1])
     return not begun.startswith(("{", "[")) or _calls(Cursor(begun), names, fenced=False)
 
 
@@ -179,6 +184,8 @@ def _fits(key: str, value: object, names: Names, *, marked: bool) -> bool:
             return value in ROLES
         case "content":
             return not value
+        case "thought":
+            return isinstance(value, str)
         case "function_call":
             return _is_call(value, names, marked=True)
         case "tool_calls":
@@ -202,6 +209,8 @@ def _value(key: str, cursor: Cursor, names: Names, *, marked: bool) -> bool:
             return any(f'"{kind}"'.startswith(rest) for kind in KINDS)
         case "role":
             return any(each.startswith(rest) for each in ("null", '"assistant"'))
+        case "thought":
+            return rest.startswith('"')
         case "content":
             return any(each.startswith(rest) for each in ("null", '""'))
         case "function_call":

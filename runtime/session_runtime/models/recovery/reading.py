@@ -8,6 +8,7 @@ from session_runtime.models.recovery import json_calls
 from session_runtime.models.recovery.beginning import FENCE, HEAD_CHARS, Known, beginning, is_marked
 from session_runtime.models.recovery.blanks import without_around
 from session_runtime.models.recovery.grammars import GRAMMARS
+from session_runtime.models.recovery.literals import PYTHON, read_python
 from session_runtime.models.recovery.written import (
     MAX_CALLS,
     Cursor,
@@ -18,7 +19,16 @@ from session_runtime.models.recovery.written import (
 MAX_TEXT_CHARS: Final = 262_144
 """A longer text is never read as calls."""
 
-END_TOKENS: Final = ("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end|>", "</s>")
+END_TOKENS: Final = (
+    "<|im_end|>",
+    "<|eot_id|>",
+    "<|eom_id|>",
+    "<|end|>",
+    "<|return|>",
+    "<end_of_turn>",
+    "<｜end▁of▁sentence｜>",
+    "</s>",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +94,8 @@ def _read_whole(text: str, cursor: Cursor) -> tuple[list[WrittenCall], bool]:
     mark = next((mark for mark in GRAMMARS if text.startswith(mark)), None)
     if mark is not None:
         return GRAMMARS[mark](cursor), True
+    if PYTHON.match(text) is not None:
+        return read_python(cursor), False
     begin = cursor.place
     calls = json_calls.read_envelope(cursor.json())
     if calls is not None:

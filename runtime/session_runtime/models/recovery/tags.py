@@ -84,6 +84,7 @@ def read_invokes(cursor: Cursor, namespace: str) -> list[WrittenCall]:
         parameters: list[tuple[str, str]] = []
         while cursor.takes(f'<{namespace}parameter name="'):
             key = cursor.name('"')
+            _ = cursor.takes('string="true"') or cursor.takes('string="false"')  # DeepSeek
             cursor.expect(">")
             parameters.append((key, laid_out(cursor.before(f"</{namespace}parameter>"))))
         cursor.expect(f"</{namespace}invoke>")

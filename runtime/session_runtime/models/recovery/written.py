@@ -137,6 +137,16 @@ class Cursor:
         self._at = found.end()
         return checked_name(found[0])
 
+    def match(self, pattern: re.Pattern[str]) -> str | None:
+        """Pass what a pattern finds behind any blanks; None if it does not fit here."""
+        self.blanks()
+        found = pattern.match(self._text, self._at)
+        if found is None:
+            self.ran_out = self.ran_out or self._at == len(self._text)
+            return None
+        self._at = found.end()
+        return found[0]
+
     def look_again(self, place: int) -> None:
         """Go back to a ``place`` before, which only a few calls of a text may need."""
         self._second_looks += 1
