@@ -18,7 +18,8 @@ OWNERLESS: dict[str, list[Any]] = {
         [{"index": 0, "function": {"name": "web__search", "args": A}}]
     ],
     "two objects for one call": [BEGUN, [piece(None, A, index=1), piece(None, B, index=1)]],
-    "only a part of an object": [BEGUN, [piece(None, '{"q"', index=1)]],
+    "the rest of an object": [BEGUN, [piece(None, '"a"}', index=1)]],
+    "the rest of a text in an object": [BEGUN, [piece(None, 'a"}', index=1)]],
     "under a new id for each piece": [
         [piece("web__search", each, index=0, id=f"x{at}")] for at, each in enumerate(("", *A))
     ],
@@ -35,8 +36,14 @@ def test_a_call_without_arguments_is_incomplete_beside_some_that_no_call_owns(wa
 
 @pytest.mark.requirement("ASK-5")
 @pytest.mark.parametrize("none", ["", "{}", "null", " { } "])
-def test_calls_without_arguments_are_whole_beside_those_of_others(none: str) -> None:
-    calls = [piece("web__search", none, index=0, id="x"), piece("mail__send", A, index=1, id="y")]
+@pytest.mark.parametrize("other", [A, '{"q": "a', '{"q": ', '"{\\"q\\": 1}"', "[1]", "q = 1"])
+def test_calls_without_arguments_are_whole_beside_those_of_others_be_they_broken(
+    none: str, other: str
+) -> None:
+    calls = [
+        piece("web__search", none, index=0, id="x"),
+        piece("mail__send", other, index=1, id="y"),
+    ]
     assert read(stream(calls, reason="tool_calls")).finish_reason == "tool_calls"
 
 

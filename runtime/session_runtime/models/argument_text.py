@@ -51,8 +51,11 @@ class ArgumentText:
 
     @property
     def sound(self) -> bool:
-        """Whether its brackets match around one object at most: a fragment, or the text of two, is not."""
-        return self._count().sound
+        """Whether it can be a call's own: the rest of another's, or the text of two, is not."""
+        brackets = self._count()
+        if str(self).lstrip().startswith("{"):
+            return brackets.of_one
+        return brackets.of_one and brackets.even
 
     def _count(self) -> "_Brackets":
         for piece in self._pieces[self._counted :]:
@@ -76,8 +79,14 @@ class _Brackets:
         return self._seen and self._depth == 0
 
     @property
-    def sound(self) -> bool:
-        return self._depth == 0 and self._ended <= 1 and not self._in_string
+    def of_one(self) -> bool:
+        """Whether at most one object ended, and none that did not begin."""
+        return self._depth >= 0 and self._ended <= 1
+
+    @property
+    def even(self) -> bool:
+        """Whether all that began has ended."""
+        return self._depth == 0 and not self._in_string
 
     def count(self, text: str) -> None:
         token = ""
