@@ -51,11 +51,17 @@ class ArgumentText:
 
     @property
     def sound(self) -> bool:
-        """Whether it can be a call's own: the rest of another's, or the text of two, is not."""
+        """Whether it can be a call's own: the rest of another's, or what came of two, is not.
+
+        An object that is not closed can, it may have been cut.
+        """
         brackets = self._count()
-        if str(self).lstrip().startswith("{"):
-            return brackets.of_one
-        return brackets.of_one and brackets.even
+        return brackets.of_one and (brackets.even or str(self).lstrip().startswith("{"))
+
+    @property
+    def wants_value(self) -> bool:
+        """Whether it ends where a value must follow, which may be an object."""
+        return bool(self._pieces) and self._pieces[-1].rstrip().endswith((":", "[", ","))
 
     def _count(self) -> "_Brackets":
         for piece in self._pieces[self._counted :]:

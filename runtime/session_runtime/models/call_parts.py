@@ -37,7 +37,8 @@ class _Parts:
     """One call in the making; ``ended`` once the service said that its arguments are whole.
 
     ``named_again`` if the last piece told its name behind its whole arguments, and nothing else; ``echo``
-    if it began with the id and the name of a call that was whole, so that it is one only if more comes.
+    if it began with the id and the name of a call that was whole, so that it is one only if more comes;
+    ``at_once`` if it began with name and arguments.
     """
 
     def __init__(self, index: Place | None) -> None:
@@ -48,6 +49,7 @@ class _Parts:
         self.ended = False
         self.named_again = False
         self.echo = False
+        self.at_once = False
         self.extra: dict[str, Any] = {}
 
     @property
@@ -66,6 +68,9 @@ class CallAssembly:
         self._calls: list[_Parts] = []
         self._by_index: dict[Place, _Parts] = {}
         self._by_id: dict[str, _Parts] = {}
+        self._by_name: dict[str, _Parts] = {}
+        self._shared_ids: set[str] = set()
+        self._shared_places: set[Place] = set()
         self._chars = 0
         self._closed = 0
         self._lost = False
@@ -87,14 +92,22 @@ class CallAssembly:
 
     @property
     def doubtful(self) -> bool:
-        """Whether a call has no values although arguments came that no call owns, or one with others'.
+        """Whether a call has no values although arguments came that may be its own (ASK-5).
 
-        They may be its own, so that it must not run without them (ASK-5).
+        Those are what no call owns, what one has beside another's, what came by its name and without an id.
         """
         calls = self._filled()
-        if not any(call.arguments.none for call in calls):
+        bare = [call for call in calls if call.arguments.none]
+        if not bare:
             return False
-        return self._lost or not all(call.name and call.arguments.sound for call in calls)
+        if self._lost or not all(call.name and call.arguments.sound for call in calls):
+            return True
+        others = [call for call in calls if not call.arguments.none]
+        by_id = {(call.id, call.name) for call in others if call.id or call.at_once}
+        without_id = {call.name for call in others if not call.id}
+        return any(
+            (call.id, call.name) in by_id or (call.id and call.name in without_id) for call in bare
+        )
 
     def add_whole(self, item: Mapping[str, Any]) -> None:
         """Add a call that arrived in one piece."""
@@ -112,7 +125,7 @@ class CallAssembly:
         if call is None or _begins_another(call, item):
             echo = _is_echo(self._by_id.get(id_of(item)), item)
             call = self._begin(index)
-            call.echo = echo
+            call.echo, call.at_once = echo, bool(name_of(item) and arguments_of(item))
         elif _repeats(call, item):
             call.arguments.replace("")
         elif call.named_again and begins_arguments(item):
@@ -191,9 +204,12 @@ class CallAssembly:
         """The call that an item's marks point at.
 
         Its index tells, unless its id tells of another call than the one there. Under a new index a known id
-        may go on with its call, and what has no other mark with the only call that is not whole.
+        may go on with its call, and what has no other mark with the only call that is not whole. Arguments
+        beside a name go on with the call of that name which has none yet.
         """
         call_id = id_of(item)
+        if (named := self._waiting(index, item)) is not None:
+            return named
         own = self._by_id.get(call_id) if call_id else None
         last = self._calls[-1] if self._calls else None
         if index is None:
@@ -209,6 +225,15 @@ class CallAssembly:
             return None
         return last
 
+    def _waiting(self, index: Place | None, item: Mapping[str, Any]) -> _Parts | None:
+        """The call of the item's name, where neither index nor id tells of another one."""
+        call = self._by_name.get(name_of(item))
+        if call is None or call.arguments.closed or not arguments_of(item) or _anew(call, item):
+            return None
+        placed = None if index is None else self._by_index.get(index)
+        is_placed = placed is not None and placed.name == call.name
+        return None if is_placed or id_of(item) not in ("", call.id) else call
+
     def _is_fragment(self, item: Mapping[str, Any]) -> bool:
         """Whether a piece without name and id may go on with the newest call."""
         last = self._calls[-1]
@@ -216,12 +241,24 @@ class CallAssembly:
         return not (whole or name_of(item) or _anew(last, item))
 
     def _may_be_anyones(self, index: Place | None, item: Mapping[str, Any]) -> bool:
-        """Whether a piece under a new index, and without other marks, could go on with several calls."""
-        if index is None or index in self._by_index or id_of(item) or not self._calls:
+        """Whether the marks of a piece of arguments fit several calls that still wait for some."""
+        if not self._calls or not arguments_of(item):
             return False
-        while self._closed < len(self._calls) - 1 and self._calls[self._closed].arguments.closed:
+        if name_of(item) not in ("", self._calls[-1].name):
+            return False
+        call_id, known = id_of(item), index in self._by_index
+        if call_id:
+            return call_id in self._shared_ids and not known and not name_of(item)
+        if index is None or index in self._shared_places:
+            return self._others_open()
+        return not known and not name_of(item) and self._is_fragment(item) and self._others_open()
+
+    def _others_open(self) -> bool:
+        """Whether a call before the newest one may still get arguments; looks at each once."""
+        others = len(self._calls) - 1
+        while self._closed < others and self._calls[self._closed].arguments.closed:
             self._closed += 1
-        return self._closed < len(self._calls) - 1 and self._is_fragment(item)
+        return self._closed < others
 
     def _again(self, call: _Parts, index: Place | None) -> _Parts:
         """Where arguments go that begin anew: a call with an id is repeated, else another one begins."""
@@ -238,6 +275,9 @@ class CallAssembly:
         call = _Parts(index)
         self._calls.append(call)
         if index is not None:
+            before = self._by_index.get(index)
+            if before is not None and not before.arguments.closed:
+                self._shared_places.add(index)
             self._by_index[index] = call
         return call
 
@@ -256,8 +296,13 @@ class CallAssembly:
             raise _too_large(f"tool calls of more than {MAX_CHARS} characters")
         call.id = call.id or id_of(item)
         if call.id:
+            before = self._by_id.get(call.id, call)
+            if before is not call and not before.arguments.closed:
+                self._shared_ids.add(call.id)
             self._by_id[call.id] = call
         call.name = _joined_name(call.name, name)
+        if name:
+            self._by_name[call.name] = call
         if len(call.name) > MAX_NAME_CHARS:
             raise _too_large(f"a tool name of more than {MAX_NAME_CHARS} characters")
         call.arguments.add(arguments)
@@ -301,8 +346,13 @@ def _goes_on(call: _Parts, item: Mapping[str, Any]) -> bool:
 
 
 def _anew(call: _Parts, item: Mapping[str, Any]) -> bool:
-    """Whether a piece begins arguments where those of ``call`` have begun already."""
-    return bool(call.arguments) and begins_arguments(item)
+    """Whether a piece begins arguments where those of ``call`` have begun already.
+
+    Without a name it may be a value of them.
+    """
+    if not call.arguments or not begins_arguments(item):
+        return False
+    return bool(name_of(item)) or not call.arguments.wants_value
 
 
 def _repeats(call: _Parts, item: Mapping[str, Any]) -> bool:
