@@ -50,7 +50,7 @@ def said(text: str, at: int | None = 0) -> dict[str, Any]:
     return piece(at, "text_delta", text=text)
 
 
-def args(text: str, at: int | str = 0) -> dict[str, Any]:
+def args(text: str, at: int | str | None = 0) -> dict[str, Any]:
     return piece(at, "input_json_delta", partial_json=text)
 
 
@@ -225,11 +225,25 @@ def test_calls_are_put_together_however_they_are_marked(oddity: str) -> None:
         (TEXT, args(A), begun(call("a"), 1), ended(1)),
         (begun(call("a", args={"q": "a"})), ended()),
         (begun(call("a")), begun(call("b"), 1), args(A), args(B), ended(), ended(1)),
+        (begun(call("a"), None), begun(call("b"), None), args(A, None), ended(None), ended(None)),
+        (begun(call("a")), begun(call("b")), args(A), args(B), ended(), ended()),
     ],
-    ids=["no such block", "behind the end", "before the call", "another name", "two in one"],
+    ids=[
+        "no such block",
+        "behind the end",
+        "before the call",
+        "another name",
+        "two in one",
+        "no index",
+        "one index",
+    ],
 )
 def test_a_call_without_input_is_incomplete_beside_some_that_no_call_owns(events: Any) -> None:
-    assert read(sse(*events, stopped("tool_use"), STOP)).finish_reason == INCOMPLETE
+    reply = read(sse(*events, stopped("tool_use"), STOP))
+    assert (reply.finish_reason, {each.arguments for each in reply.calls} & {A, B}) == (
+        INCOMPLETE,
+        set(),
+    )
 
 
 def test_input_of_a_tool_that_the_service_runs_itself_is_no_call_s() -> None:

@@ -58,6 +58,16 @@ class _Block:
             return given
         return json.dumps(given, ensure_ascii=False) if given or self.ended else ""
 
+    @property
+    def waits(self) -> bool:
+        """Whether no arguments have come yet."""
+        return "partial_json" not in self.pieces and not any(map(self.begun.get, _INPUTS))
+
+    @property
+    def is_of_service(self) -> bool:
+        """Whether it is of a kind that is not ours, such as a tool that the service runs itself."""
+        return self.begun.get("type") not in (*_NO_CALLS, "tool_use")
+
     def whole(self) -> dict[str, Any]:
         """The block as it would have come in one piece."""
         texts = {name: self.text(name) for name in ("text", "thinking", "signature")}
@@ -195,20 +205,28 @@ class MessageAssembly:
         return piece if name == "text" and _is_text(block) else ""
 
     def _add_arguments(self, index: object, piece: object) -> None:
-        """Add to the call at the index while it is open, else to the only one that is; else it is lost."""
-        if piece is None or piece == "":
+        """Add to the open call at the index, else to the only one that is open; else they are lost.
+
+        So they are where several calls that are marked alike still wait for theirs.
+        """
+        block = self._at(index)
+        if piece in (None, "") or (block is not None and block.is_of_service):
             return
         text = piece if isinstance(piece, str) else json.dumps(piece, ensure_ascii=False)
-        block = self._at(index)
-        if block is not None and not _is_call(block) and block.begun.get("type") not in _NO_CALLS:
-            return
-        if block is None or not _is_call(block) or block.ended:
-            still = [each for each in self._blocks if _is_call(each) and not each.ended]
-            block = still[0] if len(still) == 1 else block
-        if block is None or not _is_call(block):
-            self._lost.append(text)
+        goes_on = block is not None and _is_call(block) and not (block.ended or block.waits)
+        if owner := block if goes_on else self._owner(index, block):
+            owner.pieces.setdefault("partial_json", []).append(text)
         else:
-            block.pieces.setdefault("partial_json", []).append(text)
+            self._lost.append(text)
+
+    def _owner(self, index: object, block: _Block | None) -> _Block | None:
+        """The call that first gets arguments for an index, whose newest block is this one."""
+        mark, still = place_of(index), [b for b in self._blocks if _is_call(b) and not b.ended]
+        fitting = [each for each in still if mark is None or each.mark == mark]
+        if not fitting:
+            ended = [block] if block is not None and _is_call(block) else []
+            fitting = still if len(still) == 1 else ended
+        return None if any(each.waits for each in fitting[:-1]) else next(reversed(fitting), None)
 
     def _end_block(self, index: object) -> None:
         if block := self._at(index):
