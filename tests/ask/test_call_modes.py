@@ -129,6 +129,15 @@ async def test_a_conversation_of_another_mode_goes_on(
         ('{"answer": {"n": 42}}', "answered", None, '{"n": 42}', None),
         ('{"calls": [], "answer": "Behind calls."}', "answered", None, "Behind calls.", None),
         ('{"thought": "Hm.", "answer": "Behind that."}', "answered", None, "Behind that.", None),
+        ('{"answer": "<think>Hm.</think>Thought."}', "answered", None, "Thought.", None),
+        (
+            '{"answer": "<tool_call>{\\"name\\": \\"tool_s',
+            "failed",
+            "model.empty_answer",
+            "",
+            "length",
+        ),
+        ('{"answer": "one", "answer": "two"}', "answered", None, "one", None),
         ("It ignores the form.", "answered", None, "It ignores the form.", None),
     ],
 )

@@ -99,6 +99,28 @@ async def test_a_transient_failure_is_retried_with_the_same_messages_and_growing
     assert asking.waits == [0.5, 1.0]
 
 
+class Breaking(Playing):
+    """Tells two pieces of text, then does with it what it was given."""
+
+    async def reply(self, request: ModelRequest, on_text: OnText) -> ModelReply:
+        for piece in ("Half of ", "it"):
+            on_text(piece)
+        return await super().reply(request, on_text)
+
+
+@pytest.mark.requirement("ASK-9")
+async def test_what_was_told_of_a_reply_that_broke_off_is_counted_as_a_reply(
+    asking: Asking,
+) -> None:
+    assert await asking(candidate(Breaking(busy(), busy(), HELLO))) == ("main", "hello")
+    assert asking.replies == [ModelReply("Half of it"), ModelReply("Half of it"), HELLO]
+
+
+async def test_an_attempt_that_failed_before_any_text_is_not_counted(asking: Asking) -> None:
+    assert await asking(candidate(Playing(busy(), HELLO))) == ("main", "hello")
+    assert asking.replies == [HELLO]
+
+
 async def test_a_model_is_told_when_the_ask_ends(asking: Asking) -> None:
     model = Playing(HELLO)
     before = asyncio.get_running_loop().time()

@@ -70,6 +70,15 @@ def test_the_results_of_the_newest_turn_stay_whole() -> None:
 
 
 @pytest.mark.requirement("ASK-2")
+def test_a_huge_result_of_the_newest_turn_of_a_history_becomes_short_before_any_turn_goes() -> None:
+    history = [*turn(1, "one"), *turn(2, LONG * 5)]
+    messages = [SYSTEM, *history, Message("user", "now?")]
+    shorter = fit(messages, len(history) + 1, 4_000)
+    assert [each.role for each in shorter] == [each.role for each in messages]
+    assert [length <= SHORT_CHARS for length in lengths(shorter)] == [True, True]
+
+
+@pytest.mark.requirement("ASK-2")
 def test_then_the_oldest_turns_of_the_history_go_and_never_the_question() -> None:
     history = [*turn(1, "one"), *turn(2, "two"), Message("user", LONG), Message("assistant", "ok")]
     messages = [SYSTEM, *history, Message("user", "now?" * 500), *turn(9, "nine")[1:]]

@@ -38,11 +38,11 @@ def sse(*events: Any) -> bytes:
     return "".join(f"data: {json.dumps(event)}\n\n" for event in events).encode()
 
 
-def begun(block: Any, at: int | None = 0) -> dict[str, Any]:
+def begun(block: Any, at: int | str | None = 0) -> dict[str, Any]:
     return {"type": "content_block_start", "index": at, "content_block": block}
 
 
-def piece(at: int | None, kind: str, **text: Any) -> dict[str, Any]:
+def piece(at: int | str | None, kind: str, **text: Any) -> dict[str, Any]:
     return {"type": "content_block_delta", "index": at, "delta": {"type": kind, **text}}
 
 
@@ -50,11 +50,11 @@ def said(text: str, at: int | None = 0) -> dict[str, Any]:
     return piece(at, "text_delta", text=text)
 
 
-def args(text: str, at: int = 0) -> dict[str, Any]:
+def args(text: str, at: int | str | None = 0) -> dict[str, Any]:
     return piece(at, "input_json_delta", partial_json=text)
 
 
-def ended(at: int | None = 0) -> dict[str, Any]:
+def ended(at: int | str | None = 0) -> dict[str, Any]:
     return {"type": "content_block_stop", "index": at}
 
 
@@ -103,7 +103,7 @@ ODD_TEXTS: dict[str, bytes] = {
         begun({"type": "text"}, 2),
         piece(2, "citations_delta", citation={}),
         piece(2, "text_delta", text=None),
-        piece(7, "text_delta", text="x"),
+        piece(7, "news_delta", text="x"),
         said("Hi", 2),
         stopped("end_turn"),
         STOP,
@@ -115,6 +115,8 @@ ODD_TEXTS: dict[str, bytes] = {
     "one object although a stream was asked for": json.dumps(
         {"type": "message", "content": [{"type": "text", "text": "Hi"}], "stop_reason": "end_turn"}
     ).encode(),
+    "a text that is not announced": sse(said("H"), said("i"), stopped("end_turn"), STOP),
+    "content that is text": b'{"content": "Hi", "stop_reason": "end_turn"}',
     "one object without a reason": b'{"content": [{"type": "text", "text": "Hi"}]}',
 }
 
@@ -167,6 +169,87 @@ def test_calls_that_are_streamed_are_put_together() -> None:
         ToolCall("c", "web.search", '{"q": "whole"}'),
     )
     assert reply.finish_reason == "tool_calls"
+
+
+A, B = '{"q": "a"}', '{"q": "b"}'
+CALLS = (ToolCall("a", "web.search", A), ToolCall("b", "web.search", B))
+ODD_CALLS: dict[str, tuple[Any, ...]] = {
+    "pieces for the block behind": (
+        *(begun(call("a")), args(A, 1), ended()),
+        *(begun(call("b"), 1), args(B, 2), ended(1)),
+    ),
+    "pieces for the block before": (
+        *(begun(call("a"), 1), args(A, 0), ended(1)),
+        *(begun(call("b"), 2), args(B, 1), ended(2)),
+    ),
+    "pieces for the text before": (
+        *(TEXT, begun(call("a"), 1), args(A, 0), ended(1)),
+        *(begun(call("b"), 2), args(B, 0), ended(2)),
+    ),
+    "digits for indexes": (
+        *(begun(call("a"), "0"), begun(call("b"), "1")),
+        *(args(B, "1"), args(A, "0"), ended("0"), ended("1")),
+    ),
+    "words for indexes": (
+        *(begun(call("a"), "one"), begun(call("b"), "two")),
+        *(args(B, "two"), args(A, "one"), ended("one"), ended("two")),
+    ),
+    "pieces that are objects": (
+        *(begun(call("a")), piece(0, "input_json_delta", partial_json={"q": "a"}), ended()),
+        *(begun(call("b"), 1), args(B, 1), ended(1)),
+    ),
+    "pieces without a kind": (
+        *(begun(call("a")), {**args(A), "delta": {"partial_json": A}}, ended()),
+        *(begun(call("b"), 1), args(B, 1), ended(1)),
+    ),
+    "other names for the input": (
+        *(begun(call("a", parameters={"q": "a"})), ended()),
+        *(begun(call("b", arguments=B), 1), ended(1)),
+    ),
+}
+
+
+@pytest.mark.requirement("ASK-3c")
+@pytest.mark.parametrize("oddity", ODD_CALLS)
+def test_calls_are_put_together_however_they_are_marked(oddity: str) -> None:
+    reply = read(sse(*ODD_CALLS[oddity], stopped("tool_use"), STOP))
+    assert (reply.calls, reply.finish_reason) == (CALLS, "tool_calls")
+
+
+@pytest.mark.requirement("ASK-5")
+@pytest.mark.parametrize(
+    "events",
+    [
+        (begun(call("a")), begun(call("b"), 1), args(A, 7), ended(), ended(1)),
+        (begun(call("a")), ended(), args(A, 7)),
+        (TEXT, args(A), begun(call("a"), 1), ended(1)),
+        (begun(call("a", args={"q": "a"})), ended()),
+        (begun(call("a")), begun(call("b"), 1), args(A), args(B), ended(), ended(1)),
+        (begun(call("a"), None), begun(call("b"), None), args(A, None), ended(None), ended(None)),
+        (begun(call("a")), begun(call("b")), args(A), args(B), ended(), ended()),
+    ],
+    ids=[
+        "no such block",
+        "behind the end",
+        "before the call",
+        "another name",
+        "two in one",
+        "no index",
+        "one index",
+    ],
+)
+def test_a_call_without_input_is_incomplete_beside_some_that_no_call_owns(events: Any) -> None:
+    reply = read(sse(*events, stopped("tool_use"), STOP))
+    assert (reply.finish_reason, {each.arguments for each in reply.calls} & {A, B}) == (
+        INCOMPLETE,
+        set(),
+    )
+
+
+def test_input_of_a_tool_that_the_service_runs_itself_is_no_call_s() -> None:
+    searched = begun({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}})
+    events = (searched, args(A), ended(), begun(call("a"), 1), ended(1))
+    assert read(sse(*events, stopped("tool_use"), STOP)).finish_reason == "tool_calls"
 
 
 @pytest.mark.parametrize("pieces", [(), ('{"q": "x',)])

@@ -9,44 +9,10 @@ from hypothesis import strategies as st
 
 from session_runtime.errors import PermanentError
 from session_runtime.models.base import ModelReply
-from session_runtime.models.faults import Api, Endpoint
 from session_runtime.models.reading import ReplyReader
 from session_runtime.models.stream import ReplyAssembly
-from session_runtime.registry.names import build_wire_names
 from session_runtime.types import ToolCall, Usage
-
-NAMES = build_wire_names(["web.search", "mail.send"], "__")
-WHERE = Endpoint("http://model.test/v1", (), Api("chat completions", "/chat/completions"))
-EVENTS = "text/event-stream"
-
-
-def read(*pieces: bytes, content_type: str = EVENTS, taken: frozenset[str] = frozenset()) -> Any:
-    told: list[str] = []
-    assembly = ReplyAssembly(WHERE)
-    reader = ReplyReader(WHERE, content_type, assembly, told.append)
-    for piece in pieces:
-        reader.feed(piece)
-    reader.close()
-    reply = assembly.reply(NAMES, taken)
-    assert "".join(told) == reply.text
-    return reply
-
-
-def stream(*deltas: Any, reason: str | None = "stop", done: bool = True, **last: Any) -> bytes:
-    """Chunks with these deltas; a delta that is a list stands for the tool calls of one."""
-    chunks = [
-        {"choices": [{"index": 0, "delta": {"tool_calls": d} if isinstance(d, list) else d}]}
-        for d in deltas
-    ]
-    chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}], **last})
-    lines = [f"data: {json.dumps(chunk, ensure_ascii=False)}\n\n" for chunk in chunks]
-    return "".join([*lines, "data: [DONE]\n\n" if done else ""]).encode()
-
-
-def piece(name: str | None = None, arguments: Any = None, **marks: Any) -> dict[str, Any]:
-    function = {"name": name, "arguments": arguments}
-    return {**marks, "function": {k: v for k, v in function.items() if v is not None}}
-
+from tests.models.chat_chunks import EVENTS, WHERE, piece, read, stream
 
 A, B = '{"q": "a"}', '{"q": "b"}'
 TWO = (ToolCall("x", "web.search", A), ToolCall("y", "web.search", B))
@@ -140,6 +106,59 @@ ODD_CALLS: dict[str, tuple[list[Any], tuple[ToolCall, ...]]] = {
             [piece("web__search", None, index=1)],
         ],
         (ToolCall("x", "web.search", A), ToolCall("call_0", "web.search", B)),
+    ),
+    "the index counts pieces, of which the first alone has an id": (
+        [
+            [piece("web__search", "", index=0, id="x")],
+            [piece(None, '{"q": ', index=1)],
+            [piece(None, '"a"}', index=2, id="")],
+            [piece("web__search", "", index=3, id="y")],
+            [piece(None, B, index=4)],
+        ],
+        TWO,
+    ),
+    "the index counts pieces, each with id and name, and the last says nothing": (
+        [
+            [piece("web__search", "", index=0, id="x")],
+            [piece("web__search", '{"q": ', index=1, id="x")],
+            [piece("web__search", '"a"}', index=2, id="x")],
+            [piece("web__search", "", index=3, id="x")],
+        ],
+        ONE,
+    ),
+    "pieces of two calls with one id come by turns": (
+        [
+            [piece("web__search", "", index=0, id="x"), piece("mail__send", "", index=1, id="x")],
+            [piece(None, A, index=0, id="x"), piece(None, B, index=1, id="x")],
+        ],
+        (ToolCall("x", "web.search", A), ToolCall("call_0", "mail.send", B)),
+    ),
+    "indexes are words, and only the first pieces have an id": (
+        [
+            [piece("web__search", "", index="one", id="x")],
+            [piece("web__search", "", index="two", id="y")],
+            [piece(None, A, index="one"), piece(None, B, index="two")],
+        ],
+        TWO,
+    ),
+    "arguments are called parameters": (
+        [[piece("web__search", None, index=0, id="x", parameters={"q": "a"})]],
+        ONE,
+    ),
+    "a call without a function around it": (
+        [[{"index": 0, "id": "x", "name": "web__search", "arguments": A}]],
+        ONE,
+    ),
+    "a call without a list around it": (
+        [{"tool_calls": piece("web__search", A, index=0, id="x")}],
+        ONE,
+    ),
+    "the arguments stand in the older form alone": (
+        [
+            [piece("web__search", "", index=0, id="x")],
+            {"function_call": {"name": "web__search", "arguments": A}},
+        ],
+        ONE,
     ),
     "the name is repeated in each piece": (
         [

@@ -157,6 +157,50 @@ ODD_CALLS: dict[str, tuple[bytes, tuple[ToolCall, ...]]] = {
         sse({**whole(A, "fc_x"), "name": "web__search"}, completed()),
         (ToolCall("call_0", "web.search", A),),
     ),
+    "an item that is done without the arguments that were streamed": (
+        sse(added(call("x", "")), piece(A, "fc_x"), done(call("x", "")), completed()),
+        ONE,
+    ),
+    "an item that is done with an empty object": (
+        sse(added(call("x", "")), piece(A, "fc_x"), done(call("x", "{}")), completed()),
+        ONE,
+    ),
+    "a response without the arguments that were streamed": (
+        sse(added(call("x", "")), piece(A, "fc_x"), completed(call("x", ""))),
+        ONE,
+    ),
+    "a response without the arguments of an item that was done": (
+        sse(done(call("x", A)), done(call("y", B), 1), completed(call("x", ""), call("y", B))),
+        TWO,
+    ),
+    "an end of the arguments that has none": (
+        sse(added(call("x", "")), piece(A, "fc_x"), whole("", "fc_x"), completed()),
+        ONE,
+    ),
+    "two items with one id, by turns": (
+        sse(
+            added({**call("x", ""), "id": "fc"}),
+            added({**call("y", ""), "id": "fc"}, 1),
+            piece(B, "fc", 1),
+            piece(A, "fc", 0),
+            completed(),
+        ),
+        TWO,
+    ),
+    "two items with one call id, by turns": (
+        sse(
+            added({**call("x", ""), "id": "one"}),
+            added({**call("x", ""), "id": "two"}, 1),
+            piece(B, "two", 1),
+            piece(A, "one", 0),
+            completed(),
+        ),
+        (ToolCall("x", "web.search", A), ToolCall("call_0", "web.search", B)),
+    ),
+    "arguments are called parameters": (
+        sse(completed({**call("x", None), "parameters": {"q": "a"}})),
+        ONE,
+    ),
     "arguments are an object": (sse(completed(call("x", {"q": "a"}))), ONE),
     "arguments are null": (
         sse(completed(call("x", None))),
@@ -206,6 +250,20 @@ def test_a_call_that_was_only_announced_is_not_whole(status: str, arguments: Any
     assert read(sse(begun, whole("{}", "fc_x"), completed())) == ModelReply(
         calls=(ToolCall("x", "web.search", "{}"),), finish_reason="tool_calls"
     )
+
+
+@pytest.mark.requirement("ASK-5")
+@pytest.mark.parametrize(
+    "events",
+    [
+        (added(call("x", "")), added(call("y", ""), 1), piece(A, "fc_z", 7), done(call("x", ""))),
+        (done(call("x", "")), done(call("y", ""), 1), piece(A, at=7)),
+        (done({**call("x", ""), "args": {"q": "a"}}),),
+    ],
+    ids=["beside pieces of no item", "beside pieces alone", "beside a name that nobody knows"],
+)
+def test_a_call_without_arguments_is_incomplete_beside_some_that_no_call_owns(events: Any) -> None:
+    assert read(sse(*events, completed())).finish_reason == INCOMPLETE
 
 
 @pytest.mark.requirement("ASK-3b")

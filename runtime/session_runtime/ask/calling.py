@@ -55,7 +55,8 @@ class ModelCall:
     """The call of one turn; ``deadline`` is event-loop time.
 
     ``on_attempt(n, profile)`` is called before attempt n, counted over all profiles, and returns where
-    its text goes; ``on_reply`` with every reply, a blank one too: it was paid for.
+    its text goes; ``on_reply`` with every reply, a blank one too, and with what was told of one that
+    broke off: it was paid for.
     """
 
     def __init__(
@@ -103,8 +104,18 @@ class ModelCall:
     async def _ask_once(self, candidate: Candidate) -> ModelReply:
         on_text = self._on_attempt(next(self._attempts), candidate.profile.name)
         request = replace(candidate.request, until=self._deadline)
-        reply = await self._in_time(candidate.profile.model.reply(request, on_text))
-        self._on_reply(reply)
+        told: list[str] = []
+
+        def tell(text: str) -> None:
+            told.append(text)
+            on_text(text)
+
+        reply: ModelReply | None = None
+        try:
+            reply = await self._in_time(candidate.profile.model.reply(request, tell))
+        finally:
+            if reply is not None or told:
+                self._on_reply(reply or ModelReply("".join(told)))
         _refuse_blank(reply)
         return reply
 

@@ -1,6 +1,6 @@
 """Makes a conversation fit the room that a model has: old results become short, then old turns go (ASK-2).
 
-System messages, the question and the newest turn stay as they are, and no call loses its result.
+System messages, the question and the newest turn behind it stay as they are, and no call loses its result.
 """
 
 import json
@@ -106,13 +106,19 @@ def _plan_compacted(messages: Sequence[Message], question_at: int, most_chars: i
 def _plan(
     messages: Sequence[Message], before: int, question_at: int, most: int, target: int
 ) -> _Plan:
-    """Shorten what stands ``before`` a place down to ``target``; drop turns if it is still above ``most``."""
+    """Shorten what stands ``before`` a place down to ``target``, then the rest of the history.
+
+    Drop turns if it is still above ``most``.
+    """
     sizes = list(map(characters, messages))
-    if sum(sizes) <= most:
-        return _Plan({}, frozenset())
-    texts = _to_shorten(messages, sizes, before, target)
-    for at, (text, _) in texts.items():
-        sizes[at] = _length_of_short(text)
+    texts: dict[int, tuple[str, str]] = {}
+    for end in (before, question_at):
+        if sum(sizes) <= most:
+            return _Plan(texts, frozenset())
+        chosen = _to_shorten(messages, sizes, end, target)
+        texts |= chosen
+        for at, (text, _) in chosen.items():
+            sizes[at] = _length_of_short(text)
     if sum(sizes) <= most:
         return _Plan(texts, frozenset())
     gone = _oldest(messages[:question_at], sizes, sum(sizes) - target)
@@ -192,7 +198,7 @@ def _carry_out(
 
 
 def _newest_turn(messages: Sequence[Message]) -> int:
-    """Where the last message with calls stands: its results were not read yet."""
+    """Where the last message with calls stands: behind the question, its results were not read yet."""
     return max((at for at, message in enumerate(messages) if message.tool_calls), default=0)
 
 

@@ -5,6 +5,7 @@ from typing import Final
 
 _TOKEN: Final = re.compile(r"""\\(?s:.)?|["{}\[\]]""")
 _DEEPER: Final = frozenset("{[")
+_NO_VALUES: Final = re.compile(r"\s*+(?:\{\s*+\}|null)?+\s*+")
 
 
 class ArgumentText:
@@ -41,10 +42,32 @@ class ArgumentText:
     @property
     def closed(self) -> bool:
         """Whether an object has come to its end, so that more text cannot belong to it."""
+        return self._count().closed
+
+    @property
+    def none(self) -> bool:
+        """Whether it gives no value: nothing came, or what stands for nothing."""
+        return _NO_VALUES.fullmatch(str(self)) is not None
+
+    @property
+    def sound(self) -> bool:
+        """Whether it can be a call's own: the rest of another's, or what came of two, is not.
+
+        An object that is not closed can, it may have been cut.
+        """
+        brackets = self._count()
+        return brackets.of_one and (brackets.even or str(self).lstrip().startswith("{"))
+
+    @property
+    def wants_value(self) -> bool:
+        """Whether it ends where a value must follow, which may be an object."""
+        return bool(self._pieces) and self._pieces[-1].rstrip().endswith((":", "[", ","))
+
+    def _count(self) -> "_Brackets":
         for piece in self._pieces[self._counted :]:
             self._brackets.count(piece)
         self._counted = len(self._pieces)
-        return self._brackets.closed
+        return self._brackets
 
 
 class _Brackets:
@@ -52,6 +75,7 @@ class _Brackets:
 
     def __init__(self) -> None:
         self._depth = 0
+        self._ended = 0
         self._seen = False
         self._in_string = False
         self._in_escape = False
@@ -59,6 +83,16 @@ class _Brackets:
     @property
     def closed(self) -> bool:
         return self._seen and self._depth == 0
+
+    @property
+    def of_one(self) -> bool:
+        """Whether at most one object ended, and none that did not begin."""
+        return self._depth >= 0 and self._ended <= 1
+
+    @property
+    def even(self) -> bool:
+        """Whether all that began has ended."""
+        return self._depth == 0 and not self._in_string
 
     def count(self, text: str) -> None:
         token = ""
@@ -69,4 +103,5 @@ class _Brackets:
             elif not self._in_string and token[0] != "\\":
                 self._seen = True
                 self._depth += 1 if token in _DEEPER else -1
+                self._ended += self._depth == 0
         self._in_escape = token == "\\"

@@ -16,7 +16,9 @@ RESPONSES_ITEMS: Final = "session_runtime.responses"
 MESSAGES_BLOCKS: Final = "session_runtime.messages"
 """The same of the wire ``anthropic``."""
 
-_OWN_CALL_FIELDS: Final = frozenset({"id", "type", "function", "index"})
+_OWN_CALL_FIELDS: Final = frozenset(
+    {"id", "type", "function", "index", "name", "arguments", "parameters"}
+)
 
 # Remarks about an answer that are no part of the conversation; strict servers refuse them as
 # unknown properties of a message.

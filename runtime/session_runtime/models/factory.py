@@ -3,6 +3,7 @@
 import hashlib
 import importlib
 import json
+from dataclasses import replace
 from typing import Any, assert_never
 
 from session_runtime.config.json_value import thawed
@@ -45,12 +46,10 @@ def in_dialect(model: Model, profile: ModelProfile) -> Model:
     if profile.call_mode == "native":
         return RecoveringModel(model, dialect)
     modes = importlib.import_module("session_runtime.models.modes")
-    told: Model = (
-        RecoveringModel(modes.TextModel(model), dialect)
-        if profile.call_mode == "text"
-        else modes.SchemaModel(RecoveringModel(model, dialect))
-    )
-    return told
+    if profile.call_mode == "text":
+        return RecoveringModel(modes.TextModel(model), dialect)
+    in_schema = modes.SchemaModel(RecoveringModel(model, dialect))
+    return RecoveringModel(in_schema, replace(dialect, begun=False))  # what stands in the answer
 
 
 def profile_digest(profile: ModelProfile) -> str:

@@ -9,6 +9,7 @@ from typing import Any, Final
 from session_runtime.errors import PermanentError
 from session_runtime.models import faults
 from session_runtime.models.base import INCOMPLETE, ModelReply, plain_reason
+from session_runtime.models.call_items import Place, place_of
 from session_runtime.models.call_parts import CallAssembly
 from session_runtime.models.messages_blocks import keep_blocks
 from session_runtime.models.places import objects
@@ -26,12 +27,17 @@ _PIECES: Final[Mapping[str, str]] = {
 }
 """Per kind of a delta the field that holds its piece of text."""
 
+_INPUTS: Final = ("input", "arguments", "parameters")
+_MARKS: Final = frozenset({"type", "id", "name", "cache_control", "caller", *_INPUTS})
+_NO_CALLS: Final = frozenset({"text", "thinking", "redacted_thinking"})
+
 
 @dataclass(slots=True)
 class _Block:
-    """A block as it grows: its index, how it began, its pieces by field, whether it has ended."""
+    """A block as it grows: its place in the order and as it is marked, how it began, its pieces by field."""
 
     index: int
+    mark: Place
     begun: Mapping[str, Any]
     pieces: dict[str, list[str]] = field(default_factory=dict)
     ended: bool = False
@@ -45,10 +51,22 @@ class _Block:
         """The text of a call's arguments: its pieces, else what it began with, be it that it has none."""
         if written := self.text("partial_json"):
             return written
-        given = self.begun.get("input")
+        given = next(
+            (v for name in _INPUTS if (v := self.begun.get(name))), self.begun.get("input")
+        )
         if isinstance(given, str):
             return given
         return json.dumps(given, ensure_ascii=False) if given or self.ended else ""
+
+    @property
+    def waits(self) -> bool:
+        """Whether no arguments have come yet."""
+        return "partial_json" not in self.pieces and not any(map(self.begun.get, _INPUTS))
+
+    @property
+    def is_of_service(self) -> bool:
+        """Whether it is of a kind that is not ours, such as a tool that the service runs itself."""
+        return self.begun.get("type") not in (*_NO_CALLS, "tool_use")
 
     def whole(self) -> dict[str, Any]:
         """The block as it would have come in one piece."""
@@ -66,6 +84,7 @@ class MessageAssembly:
     def __init__(self, endpoint: faults.Endpoint) -> None:
         self._endpoint = endpoint
         self._blocks: list[_Block] = []
+        self._lost: list[str] = []
         self._usage: dict[str, int] = {}
         self._reason: str | None = None
         self._over = False
@@ -112,7 +131,9 @@ class MessageAssembly:
         """The reply with canonical names and with ids that are not in ``taken_ids``."""
         blocks = self._in_order()
         calls = _calls(blocks)
-        cut = any(not block.ended and _is_call(block) for block in blocks)
+        for piece in self._lost:
+            calls.add_lost(piece)
+        cut = calls.doubtful or any(not block.ended and _is_call(block) for block in blocks)
         return ModelReply(
             text="".join(block.text("text") for block in blocks if _is_text(block)),
             calls=tuple(
@@ -134,7 +155,9 @@ class MessageAssembly:
         if not isinstance(message, dict):
             return ""
         self._take_head(message, message.get("usage"))
-        blocks = enumerate(objects(message.get("content")))
+        content = message.get("content")
+        said = [{"type": "text", "text": content}] if isinstance(content, str) else objects(content)
+        blocks = enumerate(said)
         return "".join(self._begin_block(at, block) for at, block in blocks)
 
     def _take_head(self, head: object, usage: object) -> None:
@@ -154,30 +177,65 @@ class MessageAssembly:
                 code="model.reply_too_large",
             )
         behind = 1 + max((block.index for block in self._blocks), default=-1)
-        block = _Block(index if isinstance(index, int) else behind, begun)
+        mark = place_of(index)
+        at = mark if isinstance(mark, int) else behind
+        block = _Block(at, at if mark is None else mark, begun)
         self._blocks.append(block)
         return block.text("text") if _is_text(block) else ""
 
     def _add_piece(self, index: object, delta: object) -> str:
-        block = self._at(index)
-        if block is None or not isinstance(delta, dict):
+        if not isinstance(delta, dict):
             return ""
-        name = _PIECES.get(str(delta.get("type")))
-        piece = delta.get(name) if name else None
-        if name is None or not isinstance(piece, str):
+        name = _PIECES.get(str(delta.get("type")), "partial_json")
+        piece = delta.get(name)
+        if name == "partial_json":
+            self._add_arguments(index, piece)
+        elif isinstance(piece, str):
+            return self._add_text(index, name, piece)
+        return ""
+
+    def _add_text(self, index: object, name: str, piece: str) -> str:
+        block = self._at(index)
+        if block is None and name == "text":
+            self._begin_block(index, {"type": "text"})
+            block = self._blocks[-1]
+        if block is None:
             return ""
         block.pieces.setdefault(name, []).append(piece)
         return piece if name == "text" and _is_text(block) else ""
+
+    def _add_arguments(self, index: object, piece: object) -> None:
+        """Add to the open call at the index, else to the only one that is open; else they are lost.
+
+        So they are where several calls that are marked alike still wait for theirs.
+        """
+        block = self._at(index)
+        if piece in (None, "") or (block is not None and block.is_of_service):
+            return
+        text = piece if isinstance(piece, str) else json.dumps(piece, ensure_ascii=False)
+        goes_on = block is not None and _is_call(block) and not (block.ended or block.waits)
+        if owner := block if goes_on else self._owner(index, block):
+            owner.pieces.setdefault("partial_json", []).append(text)
+        else:
+            self._lost.append(text)
+
+    def _owner(self, index: object, block: _Block | None) -> _Block | None:
+        """The call that first gets arguments for an index, whose newest block is this one."""
+        mark, still = place_of(index), [b for b in self._blocks if _is_call(b) and not b.ended]
+        fitting = [each for each in still if mark is None or each.mark == mark]
+        if not fitting:
+            ended = [block] if block is not None and _is_call(block) else []
+            fitting = still if len(still) == 1 else ended
+        return None if any(each.waits for each in fitting[:-1]) else next(reversed(fitting), None)
 
     def _end_block(self, index: object) -> None:
         if block := self._at(index):
             block.ended = True
 
     def _at(self, index: object) -> _Block | None:
-        """The block that an event is about: the newest one of its index, or of all if it has none."""
-        about = (
-            b for b in reversed(self._blocks) if b.index == index or not isinstance(index, int)
-        )
+        """The block that an event is about: the newest one of its mark, or of all if it has none."""
+        mark = place_of(index)
+        about = (b for b in reversed(self._blocks) if mark is None or b.mark == mark)
         return next(about, None)
 
 
@@ -193,7 +251,8 @@ def _calls(blocks: Iterable[_Block]) -> CallAssembly:
     calls = CallAssembly()
     for block in blocks:
         if _is_call(block):
-            function = {"name": block.begun.get("name"), "arguments": block.arguments()}
+            more = {name: value for name, value in block.begun.items() if name not in _MARKS}
+            function = {**more, "name": block.begun.get("name"), "arguments": block.arguments()}
             calls.add_whole({"id": block.begun.get("id"), "function": function})
     return calls
 

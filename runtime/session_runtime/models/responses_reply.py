@@ -24,6 +24,7 @@ MAX_ITEMS: Final = 1_000
 _MAX_ID_CHARS: Final = 1_000
 _CUT_SHORT: Final = frozenset({"length", "content_filter"})
 _NO_ANSWER: Final = frozenset({"failed", "cancelled", "queued", "in_progress"})
+_MARKS: Final = frozenset({"type", "id", "call_id", "status"})
 _UNFINISHED: Final = frozenset({"in_progress", "incomplete"})
 
 
@@ -89,7 +90,7 @@ class ResponseAssembly:
         response = self._response or {}
         gathered = self._calls()
         calls = gathered.calls(taken_ids)
-        cut = gathered.unfinished or any(map(_is_unfinished, self._output()))
+        cut = gathered.unfinished or gathered.doubtful or any(map(_is_unfinished, self._output()))
         return ModelReply(
             text=_joined(self._output()) or _joined(self._done_items()) or "".join(self._texts),
             calls=tuple(replace(call, name=names.decode(call.name)) for call in calls),
@@ -112,11 +113,20 @@ class ResponseAssembly:
         return [item for _, item in sorted(self._done.values(), key=itemgetter(0))]
 
     def _calls(self) -> CallAssembly:
-        """The calls of the response; else of the items that were done or of the pieces, if those are more."""
-        if (whole := _whole_calls(self._output())).sent_ids():
+        """The calls of the response; else of the items that were done or of the pieces, if those are more.
+
+        With the arguments that only the others tell.
+        """
+        whole, done = _whole_calls(self._output()), _whole_calls(self._done_items())
+        if whole.sent_ids():
+            whole.complete_from(done)
+            whole.complete_from(self._pieces)
             return whole
-        done = _whole_calls(self._done_items())
-        return done if len(done.sent_ids()) >= len(self._pieces.sent_ids()) else self._pieces
+        if len(done.sent_ids()) >= len(self._pieces.sent_ids()):
+            done.complete_from(self._pieces)
+            return done
+        self._pieces.complete_from(done)
+        return self._pieces
 
     def _add_text(self, text: object) -> str:
         if not isinstance(text, str):
@@ -131,7 +141,8 @@ class ResponseAssembly:
         self._pieces.add_piece({**_begun_call(item), "index": event.get("output_index")})
         item_id, call_id = item.get("id"), item.get("call_id")
         if isinstance(item_id, str) and isinstance(call_id, str):
-            self._call_ids[item_id] = call_id
+            known = self._call_ids.setdefault(item_id, call_id)
+            self._call_ids[item_id] = call_id if known == call_id else ""
         _check_count(len(self._call_ids))
 
     def _end_item(self, event: Mapping[str, Any]) -> None:
@@ -143,10 +154,12 @@ class ResponseAssembly:
         _check_count(len(self._done))
 
     def _piece(self, event: Mapping[str, Any], arguments: object) -> dict[str, Any]:
-        """Marked by the call that the item's id leads to, else by its place in the output."""
-        call_id = self._call_ids.get(str(event.get("item_id")))
-        mark = {"id": call_id} if call_id else {"index": event.get("output_index")}
-        return {**mark, "function": {"name": event.get("name"), "arguments": arguments}}
+        """Marked by its place in the output and by the call that the item's id leads to, if to one alone."""
+        marks = {
+            "id": self._call_ids.get(str(event.get("item_id"))),
+            "index": event.get("output_index"),
+        }
+        return {**marks, "function": {"name": event.get("name"), "arguments": arguments}}
 
     def _no_answer(self, status: str) -> faults.ModelFault:
         return faults.broken_reply(self._endpoint, f"a response with the status {status}")
@@ -193,7 +206,7 @@ def _whole_calls(items: Iterable[Mapping[str, Any]]) -> CallAssembly:
 
 def _call(item: Mapping[str, Any]) -> dict[str, Any]:
     """A call in the form of chat completions; the id of the item links nothing and is dropped."""
-    function = {"name": item.get("name"), "arguments": item.get("arguments")}
+    function = {name: value for name, value in item.items() if name not in _MARKS}
     return {"id": item.get("call_id"), "function": function}
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from session_runtime.models import faults
-from session_runtime.models.base import INCOMPLETE, ModelReply, plain_reason
+from session_runtime.models.base import CUT_OFF, INCOMPLETE, ModelReply, plain_reason
 from session_runtime.models.call_parts import CallAssembly
 from session_runtime.models.extras import message_extra
 from session_runtime.models.reading import State
@@ -39,6 +39,7 @@ class ReplyAssembly:
         self._texts: list[str] = []
         self._calls = CallAssembly()
         self._old_calls = CallAssembly()
+        self._told_again = CallAssembly()
         self._extra: dict[str, list[Any]] = {}
         self._usage: Usage | None = None
         self._finish_reason: str | None = None
@@ -74,8 +75,12 @@ class ReplyAssembly:
         delta, message = choice.get("delta"), choice.get("message")
         if isinstance(delta, dict):
             return self._add_delta(delta)
-        if isinstance(message, dict) and self._is_empty():
+        if not isinstance(message, dict):
+            return ""
+        if self._is_empty():
             return self._add_message(message)
+        for item in _items(message.get("tool_calls")):
+            self._told_again.add_whole(item)
         return ""
 
     def _stop(self, reason: str) -> None:
@@ -88,7 +93,7 @@ class ReplyAssembly:
 
         The older form of a call counts only where no other is: some servers tell a call in both.
         """
-        gathered = self._old_calls if self._calls.empty else self._calls
+        gathered = self._gathered()
         return ModelReply(
             text="".join(self._texts),
             calls=tuple(
@@ -99,9 +104,19 @@ class ReplyAssembly:
             extra=_joined_extra(self._extra),
         )
 
+    def _gathered(self) -> CallAssembly:
+        """The calls with whatever arguments came for them, in one form or the other."""
+        if self._calls.empty:
+            return self._old_calls
+        self._calls.complete_from(self._old_calls)
+        self._calls.complete_from(self._told_again)
+        return self._calls
+
     def _reason(self, gathered: CallAssembly) -> str | None:
         """Why the model stopped; a call without arguments is whole only if that is beyond doubt (ASK-5)."""
         reason = self._finish_reason
+        if gathered.doubtful:
+            return reason if reason in CUT_OFF else INCOMPLETE
         if reason is None:
             return INCOMPLETE if self._streamed and gathered.unfinished else None
         plain = reason in _PLAIN_REASONS
@@ -114,12 +129,12 @@ class ReplyAssembly:
 
     def _add_delta(self, delta: Mapping[str, Any]) -> str:
         if pieces := delta.get("tool_calls"):
-            for item in _objects(pieces):
+            for item in _items(pieces):
                 self._calls.add_piece(item)
         return self._add_rest(delta)
 
     def _add_message(self, message: Mapping[str, Any]) -> str:
-        for item in _objects(message.get("tool_calls")):
+        for item in _items(message.get("tool_calls")):
             self._calls.add_whole(item)
         return self._add_rest(message)
 
@@ -160,6 +175,11 @@ def _joined(pieces: Sequence[Any]) -> object:
     if all(isinstance(piece, list) for piece in pieces):
         return [item for piece in pieces for item in piece]
     return pieces[-1]
+
+
+def _items(value: object) -> list[dict[str, Any]]:
+    """The items of calls; some services send a single one without a list around it."""
+    return [value] if isinstance(value, dict) else _objects(value)
 
 
 def _objects(value: object) -> list[dict[str, Any]]:

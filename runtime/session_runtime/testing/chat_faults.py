@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from itertools import count
 from operator import itemgetter
 from typing import Any, Final
 
@@ -128,6 +129,69 @@ def _interleaved(objects: list[Object]) -> list[Object]:
     return [*objects[:begin], *ordered, *objects[begin + len(calls) :]]
 
 
+def _counted(objects: list[Object]) -> list[Object]:
+    """The index counts pieces, not calls."""
+    numbers = count()
+
+    def counted(call: Object) -> Object:
+        return {**call, "index": next(numbers)} if "index" in call else call
+
+    return _each_call(counted, objects)
+
+
+def _repeated_and_counted(objects: list[Object]) -> list[Object]:
+    return _counted(_repeated_names(objects))
+
+
+def _one_id_by_turns(objects: list[Object]) -> list[Object]:
+    """Each piece has its index and the id that is that of all calls."""
+    return _interleaved(_each_call(lambda call: {**call, "id": "call_same"}, objects))
+
+
+def _words_as_indexes(objects: list[Object]) -> list[Object]:
+    """A word is what pieces, which come by turns, have for an index."""
+
+    def worded(call: Object) -> Object:
+        return {**call, "index": f"call_{call['index']}"} if "index" in call else call
+
+    return _each_call(worded, _interleaved(objects))
+
+
+def _new_ids(objects: list[Object]) -> list[Object]:
+    """Each piece has an id of its own, the name, and the index 0."""
+    numbers = count()
+
+    def renewed(call: Object) -> Object:
+        if "index" not in call:
+            return call
+        return {**call, "index": 0, "id": f"call_{next(numbers)}"}
+
+    return _each_call(renewed, _repeated_names(objects))
+
+
+def _astray(objects: list[Object]) -> list[Object]:
+    """The arguments of all calls follow behind their names, under indexes that no call has."""
+
+    def elsewhere(call: Object) -> Object:
+        if "index" not in call or "id" in call:
+            return call
+        return {**call, "index": call["index"] + 10}
+
+    return _each_call(elsewhere, _interleaved(objects))
+
+
+def _under(key: str, objects: list[Object]) -> list[Object]:
+    """Arguments stand under another key."""
+
+    def moved(call: Object) -> Object:
+        function = {**call["function"]}
+        if arguments := function.pop("arguments", None):
+            function[key] = arguments
+        return {**call, "function": function}
+
+    return _each_call(moved, objects)
+
+
 def _indexes(chunk: Object) -> list[int]:
     """The indexes of the pieces of calls in one chunk."""
     found = [call for part in _parts([chunk]) for call in part.get("tool_calls") or ()]
@@ -166,4 +230,12 @@ EDITS: Final[Mapping[str, Edit]] = {
     "interleaved": _interleaved,
     "empty_deltas": _empty_deltas,
     "finish_missing": _without_reason,
+    "index_counts": _counted,
+    "index_counts_names": _repeated_and_counted,
+    "index_word": _words_as_indexes,
+    "id_shared_by_turns": _one_id_by_turns,
+    "id_new_in_each_piece": _new_ids,
+    "pieces_astray": _astray,
+    "arguments_as_parameters": partial(_under, "parameters"),
+    "arguments_as_args": partial(_under, "args"),
 }

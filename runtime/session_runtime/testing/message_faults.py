@@ -97,6 +97,37 @@ def _interleaved(objects: list[Object]) -> list[Object]:
     return [*rest[:1], *ordered, *rest[1:]]
 
 
+def _words_as_indexes(objects: list[Object]) -> list[Object]:
+    """A word is what events, which come by turns, have for an index."""
+
+    def worded(event: Object) -> Object:
+        return {**event, "index": f"block_{event['index']}"} if "index" in event else event
+
+    return _each_event(worded, _interleaved(objects))
+
+
+def _beside(by: int, objects: list[Object]) -> list[Object]:
+    """Pieces have an index beside that of their block."""
+    return [
+        {**each, "index": each["index"] + by} if each["type"] == _DELTA else each
+        for each in objects
+    ]
+
+
+def _astray(objects: list[Object]) -> list[Object]:
+    """The arguments of all calls come when all have begun, for blocks that there are not."""
+    return _beside(10, _interleaved(objects))
+
+
+def _under(key: str, objects: list[Object]) -> list[Object]:
+    """Arguments come whole and under another key."""
+
+    def moved(block: Object) -> Object:
+        return {**_without("input", block), key: block["input"]}
+
+    return _each_call(moved, _whole_at_once(objects) if _streamed(objects) else objects)
+
+
 def _empty_deltas(objects: list[Object]) -> list[Object]:
     """Between any two events stand some that say nothing, and one that nobody knows."""
     if not _streamed(objects):
@@ -133,6 +164,12 @@ EDITS: Final[Mapping[str, Edit]] = {
     "interleaved": _interleaved,
     "empty_deltas": _empty_deltas,
     "finish_missing": _without_reason,
+    "index_word": _words_as_indexes,
+    "index_before": partial(_beside, -1),
+    "index_behind": partial(_beside, 1),
+    "pieces_astray": _astray,
+    "arguments_as_parameters": partial(_under, "parameters"),
+    "arguments_as_args": partial(_under, "args"),
     "end_missing": partial(_without_kind, "message_stop"),
     "end_of_calls_missing": partial(_without_kind, _STOP),
 }

@@ -22,7 +22,7 @@ from session_runtime.testing.replies import (
     reply_bytes,
     reply_error,
 )
-from session_runtime.testing.written_calls import WRITINGS, Write
+from session_runtime.testing.written_calls import IN_SCHEMA, WRITINGS, Write
 
 _EDITS: Final[Mapping[str, Mapping[str, Edit]]] = MappingProxyType(
     {
@@ -32,15 +32,20 @@ _EDITS: Final[Mapping[str, Mapping[str, Edit]]] = MappingProxyType(
     }
 )
 WIRES: Final = tuple(_EDITS)
+MODES: Final = ("native", "text", "json_schema")
 
 
 @dataclass(frozen=True, slots=True)
 class Misbehaviour:
-    """``what`` is wrong, ``wires`` where it can be, ``change`` makes a wrong reply of a right one."""
+    """``what`` is wrong, ``wires`` where it can be, ``change`` makes a wrong reply of a right one.
+
+    ``modes`` are the ways of calling tools in which it is a call at all.
+    """
 
     what: str
     change: Callable[[ChatReply], Reply]
     wires: tuple[str, ...] = WIRES
+    modes: tuple[str, ...] = MODES
 
 
 def misbehave(name: str, reply: ChatReply) -> Reply:
@@ -138,6 +143,13 @@ _DEEP: Final = f'{{"q": {"[" * 200}{"]" * 200}}}'
 _TEXTS: Final = {
     name: Misbehaviour("calls are written as text", partial(_written, write))
     for name, write in WRITINGS.items()
+} | {
+    name: Misbehaviour(
+        "calls are written in another form than the schema's",
+        partial(_written, write),
+        modes=("json_schema",),
+    )
+    for name, write in IN_SCHEMA.items()
 }
 _MARKS: Final = dict(
     [
@@ -157,6 +169,17 @@ _MARKS: Final = dict(
         _edited("end_missing", "the stream ends before its last event"),
         _edited("end_of_calls_missing", "nothing says that a call is whole"),
         _edited("arguments_blank_first", "an empty text announces arguments"),
+        _edited("arguments_as_parameters", "arguments are called parameters"),
+        _edited("arguments_as_args", "arguments have a name that nobody knows"),
+        _edited("index_counts", "the index counts pieces"),
+        _edited("index_counts_names", "the index counts pieces, each with id and name again"),
+        _edited("index_word", "the index is a word"),
+        _edited("index_before", "pieces have the index of the block before theirs"),
+        _edited("index_behind", "pieces have the index of the block behind theirs"),
+        _edited("id_shared_by_turns", "pieces come by turns, and all have the same id"),
+        _edited("id_new_in_each_piece", "each piece has another id"),
+        _edited("pieces_astray", "no call has the index of the pieces"),
+        _edited("end_blank", "what ends a call says that it has no arguments"),
     ]
 )
 _OTHERS: Final = {

@@ -9,7 +9,9 @@ from typing import Any, Final
 from session_runtime.testing.replies import Edit
 
 Object = dict[str, Any]
+_ADDED: Final = "response.output_item.added"
 _DELTA: Final = "response.function_call_arguments.delta"
+_DONE: Final = "response.function_call_arguments.done"
 
 
 def _responses(objects: list[Object]) -> Iterator[Object]:
@@ -52,7 +54,7 @@ def _as_object(item: Object) -> Object:
 def _objects_as_arguments(objects: list[Object]) -> list[Object]:
     kept = [each for each in objects if each.get("type") != _DELTA]
     for each in kept:
-        if each.get("type") == "response.function_call_arguments.done":
+        if each.get("type") == _DONE:
             each["arguments"] = json.loads(each["arguments"])
     return _each_item(_as_object, kept)
 
@@ -60,7 +62,7 @@ def _objects_as_arguments(objects: list[Object]) -> list[Object]:
 def _late_names(objects: list[Object]) -> list[Object]:
     """What announces a call does not say which tool is called."""
     for each in objects:
-        if each.get("type") == "response.output_item.added":
+        if each.get("type") == _ADDED:
             each["item"] = _without("name", each["item"])
     return objects
 
@@ -109,6 +111,70 @@ def _empty_end(objects: list[Object]) -> list[Object]:
     return objects
 
 
+def _blank_end(objects: list[Object]) -> list[Object]:
+    """What ends a call says that it has no arguments, although they were streamed."""
+    if "type" not in objects[0]:
+        return objects
+    for each in objects:
+        if each["type"] == _DONE:
+            each["arguments"] = ""
+        if each["type"] != _ADDED and "item" in each:
+            each["item"] = {**each["item"], "arguments": ""}
+        if each is objects[-1]:
+            output = [{**item, "arguments": ""} for item in each["response"]["output"]]
+            each["response"] = {**each["response"], "output": output}
+    return objects
+
+
+def _pieces_by_turns(objects: list[Object]) -> list[Object]:
+    """Nothing but what begins calls and the pieces of their arguments, by turns."""
+    if "type" not in objects[0]:
+        return objects
+    ends = (_DONE, "response.output_item.done")
+    return _interleaved([each for each in _empty_end(objects) if each["type"] not in ends])
+
+
+def _one_id_by_turns(objects: list[Object]) -> list[Object]:
+    """All calls have the same ids, and their pieces come by turns."""
+    for each in objects:
+        if "item_id" in each:
+            each["item_id"] = "fc_same"
+    same = {"id": "fc_same", "call_id": "call_same"}
+    return _pieces_by_turns(_each_item(lambda item: {**item, **same}, objects))
+
+
+def _words_as_indexes(objects: list[Object]) -> list[Object]:
+    """A word is what pieces, which come by turns and have no item, have for an index."""
+
+    def worded(event: Object) -> Object:
+        if "output_index" not in event:
+            return event
+        return {**_without("item_id", event), "output_index": f"item_{event['output_index']}"}
+
+    return _each_event(worded, _pieces_by_turns(objects))
+
+
+def _astray(objects: list[Object]) -> list[Object]:
+    """The arguments of all calls come when all have begun, for items that there are not."""
+
+    def elsewhere(event: Object) -> Object:
+        if event.get("type") != _DELTA:
+            return event
+        return {**_without("item_id", event), "output_index": event["output_index"] + 10}
+
+    return _each_event(elsewhere, _blank_end(_interleaved(objects)))
+
+
+def _under(key: str, objects: list[Object]) -> list[Object]:
+    """Arguments come whole and under another key."""
+
+    def moved(item: Object) -> Object:
+        return {**_without("arguments", item), key: item["arguments"]}
+
+    kept = [each for each in objects if each.get("type") not in (_DELTA, _DONE)]
+    return _each_item(moved, kept)
+
+
 EDITS: Final[Mapping[str, Edit]] = {
     "index_missing": partial(_each_event, partial(_without, "output_index")),
     "index_shared": partial(_each_event, _at_first_index),
@@ -119,4 +185,10 @@ EDITS: Final[Mapping[str, Edit]] = {
     "interleaved": _interleaved,
     "empty_deltas": _empty_deltas,
     "end_empty": _empty_end,
+    "end_blank": _blank_end,
+    "index_word": _words_as_indexes,
+    "id_shared_by_turns": _one_id_by_turns,
+    "pieces_astray": _astray,
+    "arguments_as_parameters": partial(_under, "parameters"),
+    "arguments_as_args": partial(_under, "args"),
 }

@@ -17,7 +17,28 @@ REPLIES = {
     '```\n{"answer": "fenced"}\n```': Read("fenced"),
     '{"answer": "first", "calls": [{"name": "a"}]}': Read("first", (Written("a", ""),)),
     '{"calls": [{"name": "a", "arguments": "{}"}, 7, {"name": 8, "arguments": [1]}]}': Read(
-        "", (Written("a", "{}"), Written("", ""), Written("", "[1]"))
+        "",
+        (
+            Written("a", "{}"),
+            Written("", "[7]"),
+            Written("", '[{"name": 8, "arguments": [1]}]'),
+        ),
+    ),
+    '{"calls": [{"name": "a", "parameters": {"n": 1}}]}': Read("", (Written("a", '{"n": 1}'),)),
+    '{"calls": [{"tool": "a", "arguments": {"n": 1}}]}': Read("", (Written("a", '{"n": 1}'),)),
+    '{"calls": [{"type": "function", "function": {"name": "a", "arguments": {"n": 1}}}]}': Read(
+        "", (Written("a", '{"n": 1}'),)
+    ),
+    '{"calls": {"name": "a", "arguments": {"n": 1}}}': Read("", (Written("a", '{"n": 1}'),)),
+    '{"calls": [{"name": "a", "args": {"n": 1}}]}': Read(
+        "", (Written("a", '[{"name": "a", "args": {"n": 1}}]'),)
+    ),
+    '{"calls": [{"name": "a", "n": 1}]}': Read("", (Written("a", '[{"name": "a", "n": 1}]'),)),
+    '{"calls": [{"function": {"name": "a", "n": 1}}]}': Read(
+        "", (Written("a", '[{"function": {"name": "a", "n": 1}}]'),)
+    ),
+    '{"calls": [{"name": "a", "arguments": {}, "parameters": {"n": 1}}]}': Read(
+        "", (Written("a", '[{"name": "a", "arguments": {}, "parameters": {"n": 1}}]'),)
     ),
     '{"calls": []}': Read(),
     '{"calls": {}}': Read(),
@@ -55,7 +76,7 @@ REPLIES = {
     '{"answer"': Read(),
     '{"answer": ': Read(),
     '{"thought": "hm", "deg': Read('{"thought": "hm", "deg', ours=False),
-    '{"a": 1, "answer": "x", "answer": "y"}': Read("xy"),
+    '{"a": 1, "answer": "x", "answer": "y"}': Read("x"),
     f'{{"{"k" * 300}": 1, "answer": "far"}}': Read("far"),
     '{"\\u0061nswer": "spelt"}': Read("spelt"),
     "{weather} is a placeholder": Read("{weather} is a placeholder", ours=False),

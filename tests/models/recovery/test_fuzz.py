@@ -20,6 +20,8 @@ PIECES = (
     '"', ":", ",", '{"name": "end", "arguments": {}}', '{"tool_calls": [', '"name"', '"arguments"',
     "end", "\\", "\ud800", "NaN", "9" * 500, "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>",
     "<seed:tool_call>", "</seed:tool_call>", '{"function_call": ', '"functions.end"',
+    "[end(", "a='b'", ")", "<｜DSML｜invoke name=\"end\">", "<|channel|>", "to=end", "<|message|>", "<|end|>",
+    "<start_function_call>", "call:end{", "a:<escape>b<escape>", "<end_function_call>",
     "<|python_tag|>", "<|tool_call_begin|>", "<｜tool▁calls▁begin｜>", "<｜tool▁sep｜>",
 )  # fmt: skip
 TEXT = st.lists(st.sampled_from(PIECES) | st.text(max_size=5), max_size=30).map("".join)
@@ -71,6 +73,13 @@ GROWING = {
     "invokes": '<invoke name="end"><parameter name="a">b</parameter></invoke>',
     "fences": "```json\n",
     "blanks": " ",
+    "python": "[end(a='b', c=[1, {'d': 2}]), ",
+    "python lists": "[end(a=[[",
+    "python texts": "[end(a='",
+    "messages": "<|channel|>analysis<|message|>x<|end|>",
+    "open messages": "<|channel|>a<|message|>",
+    "gemma": "<start_function_call>call:end{a:<escape>b<escape>}<end_function_call>",
+    "gemma texts": "<start_function_call>call:end{a:<escape>",
     "closing tags": "</think",
     "thinking": "<think>",
     "keys": "<tool_call>end<arg_key>a</arg_key><arg_value>",

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from session_runtime.models.recovery.blanks import without_around
 from tests.models.recovery.corpus import CALLS, TEXTS, Sample
 from tests.models.recovery.playing import NAMES, played
 
@@ -46,6 +47,21 @@ UNFINISHED = [
     '<tool_call>\n{"name": "weather__today", "arguments": {"days": 1, ',
     '<tool_call>{"name": "weather__today", "arguments": {"detail": tr',
     '<tool_call>{"name": "weather__today"',
+    '[weather__today(city="Ro',
+    "[end(), weather__today(city='Rome'",
+    '<｜DSML｜function_calls><｜DSML｜invoke name="weather__today"><｜DSML｜parameter name="city" str',
+    '<|channel|>commentary to=functions.weather__today <|constrain|>json<|message|>{"ci',
+    "<start_function_call>call:weather__today{city:<escape>Ro",
+    '<|tool_call>call:weather__today{city:<|"|>Ro',
+    '{"thought": "I should look.", "tool_calls": [{"name": "weather__today", "argu',
+    '<tool_call>{"name": "no_such_tool", "arguments": {"it',
+    '<tool_call><tool_call>{"name": "weather__today", "arguments": {"ci',
+    '<TOOL_CALL>{"name": "weather__today", "arguments": {"ci',
+    '\ufeff<tool_call>{"name": "weather__today", "arguments": {"ci',
+    '{"name": "weather__today", "argu',
+    '{"name": "weather__today", "arguments": {"city": "Rome"}',
+    '[{"name": "weather__today", "arguments": {"city": "Rome"}},',
+    '{"tool_calls": [{"id": "call_1", "type": "function", "function": {"name": "weather__today"',
     '<tool_call>{"name": "wea',
     '<tool_call>{"arguments": {"city": "Rome"}, "name": "end"',
     '<tool_call>{"name": "end", "arguments": {}}</tool_call><tool_call>{"name": "send_message",',
@@ -133,7 +149,7 @@ async def test_calls_of_the_corpus_may_break_off_anywhere(sample: Sample) -> Non
     for end in range(opened + len("</think>") if opened > 0 else 1, len(sample.text)):
         reply, told = await played([sample.text[:end]], finish_reason="length")
         told = [each for each in told if not _is_prose(each)]
-        assert (reply.text.strip(), told) == ("", []), end
+        assert (without_around(reply.text), told) == ("", []), end
 
 
 def _is_prose(told: str) -> bool:

@@ -69,6 +69,11 @@ async def test_the_end_of_thinking_is_found_across_pieces() -> None:
     assert told == ["Hmm. "]
 
 
+async def test_behind_empty_thinking_another_end_of_thinking_may_stand_before_calls() -> None:
+    reply, told = await played(list(f"<think>\n</think>Hm.</think>{CALL}"))
+    assert (called(reply), reply.text, "".join(told)) == ((("end", {}),), "", "Hm.")
+
+
 @pytest.mark.parametrize("opening", ["<think>", "<thinking>", "[THINK]"])
 async def test_thinking_is_kept_for_the_next_request_and_never_told(opening: str) -> None:
     closing = opening[0] + "/" + opening[1:]
@@ -145,6 +150,10 @@ async def test_only_so_many_calls_of_a_text_may_be_broken() -> None:
         (
             "<function=weather__today><parameter=city>a</parameter><parameter=city>b</parameter></function>",
             '{"city": "a", "city": "b"}',
+        ),
+        (
+            "<tool_call>{'name': 'weather__today', 'arguments': {'city': 'Rome'}}</tool_call>",
+            "{'city': 'Rome'}",
         ),
         ('<function=weather__today>{"days": NaN}</function>', '{"days": NaN}'),
     ],

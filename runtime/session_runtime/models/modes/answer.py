@@ -31,12 +31,13 @@ _ITSELF: Final = frozenset('"\\/')
 class AnswerFinder:
     """Takes a reply piece by piece and gives what is certain of its answer; it looks into nothing else.
 
-    ``is_other`` says that the reply is clearly no object.
+    Of several answers the first counts. ``is_other`` says that the reply is clearly no object.
     """
 
     def __init__(self) -> None:
         self.is_other = False
         self._has_key = False
+        self._answered = False
         self._kept = ""
         self._depth = 0
         self._in_string = False
@@ -84,7 +85,8 @@ class AnswerFinder:
         key = decoded(found[1])
         self._has_key = self._has_key or key in (ANSWER, CALLS)
         value = text[found.end() :]
-        if key == ANSWER and value.startswith('"'):
+        if key == ANSWER and value.startswith('"') and not self._answered:
+            self._answered = True
             self._step = self._answer
             return value[1:]
         self._depth, self._in_string, self._step = 0, False, self._skip

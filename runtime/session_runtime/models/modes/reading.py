@@ -10,6 +10,8 @@ from session_runtime.models.base import OnText
 from session_runtime.models.modes.answer import AnswerFinder
 from session_runtime.models.modes.schema import ANSWER, CALLS
 from session_runtime.models.modes.told import Written
+from session_runtime.models.recovery.json_calls import read_call
+from session_runtime.models.recovery.written import NoEnvelopeError
 from session_runtime.wire.strict import strict_json
 
 MAX_CALLS: Final = 1_000
@@ -43,7 +45,7 @@ def read_reply(text: str) -> Read:
     if not isinstance(value, dict) or not value.keys() & {ANSWER, CALLS}:
         return Read(text, ours=False)
     answer, calls = value.get(ANSWER), value.get(CALLS)
-    listed = calls[:MAX_CALLS] if isinstance(calls, list) else []
+    listed = calls[:MAX_CALLS] if isinstance(calls, list) else list(filter(None, [calls]))
     return Read("" if answer is None else _as_text(answer), tuple(map(_call, listed)))
 
 
@@ -58,10 +60,23 @@ def _as_text(value: object) -> str:
 
 
 def _call(value: object) -> Written:
-    """One call; what is none gets an empty name, so that the model is told that there is no such tool."""
+    """One call; what is none gets an empty name, so that the model is told that there is no such tool.
+
+    What says anything beside name and arguments gets arguments that no tool takes, so that none is lost.
+    """
+    try:
+        call = read_call(value, marked=True)
+    except NoEnvelopeError:
+        return _unclear(value)
+    return Written(call.name, _as_text(call.arguments))
+
+
+def _unclear(value: object) -> Written:
     fields: Mapping[str, Any] = value if isinstance(value, dict) else {}
-    name, given = fields.get("name"), fields.get("arguments")
-    return Written(name if isinstance(name, str) else "", "" if given is None else _as_text(given))
+    function = fields.get("function")
+    inner: Mapping[str, Any] = function if isinstance(function, dict) else {}
+    name = fields.get("name", inner.get("name"))
+    return Written(name if isinstance(name, str) else "", json.dumps([value], ensure_ascii=False))
 
 
 class StreamedAnswer:

@@ -5,6 +5,7 @@ from typing import Final, Literal
 
 from session_runtime.models.recovery.grammars import GRAMMARS
 from session_runtime.models.recovery.json_calls import FIRST_KEYS, NAMES
+from session_runtime.models.recovery.literals import PYTHON
 
 HEAD_CHARS: Final = 256
 """By so many characters an envelope shows that it is one."""
@@ -28,6 +29,11 @@ def beginning(head: str, known: Known) -> Beginning:
         return "envelope"
     if FENCE.startswith(head) or may_be_marked(head):
         return "undecided"
+    if python := PYTHON.match(head):
+        name, is_call = python.groups()
+        if is_call:
+            return "envelope" if known(name) else "text"
+        return _undecided_if(python.end() == len(head))
     return _of_json(head.lstrip("[ \t\r\n"), known) if head.startswith(("[", "{")) else "text"
 
 

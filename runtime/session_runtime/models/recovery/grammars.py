@@ -5,23 +5,30 @@ from functools import partial
 from types import MappingProxyType
 from typing import Final
 
-from session_runtime.models.recovery import tags, tokens
+from session_runtime.models.recovery import literals, tags, tokens
 from session_runtime.models.recovery.written import Cursor, WrittenCall
 
 Grammar = Callable[[Cursor], list[WrittenCall]]
 
-_NAMESPACES: Final = ("", "antml:")
+_NAMESPACES: Final = ("", "antml:", "｜DSML｜")
 _AROUND_INVOKES: Final = (
     ("function_calls", ""),
     ("antml:function_calls", "antml:"),
     ("minimax:tool_call", ""),
+    ("｜DSML｜function_calls", "｜DSML｜"),
+    ("｜DSML｜tool_calls", "｜DSML｜"),
 )
 _AROUND_JSON: Final = (
+    ("<TOOL_CALL>", "</TOOL_CALL>"),
     ("<tool_calls>", "</tool_calls>"),
     ("<function_call>", "</function_call>"),
     ("<|tool_call|>", "<|/tool_call|>"),
     ("<|action_start|><|plugin|>", "<|action_end|>"),
     ("<|python_tag|>", ""),
+)
+_GEMMAS: Final = (
+    ("<start_function_call>", "<end_function_call>", "<escape>"),
+    ("<|tool_call>", "<tool_call|>", '<|"|>'),
 )
 _SEED: Final = "<seed:tool_call>"
 
@@ -33,7 +40,13 @@ def _grammars() -> Mapping[str, Grammar]:
         tokens.MISTRAL: tokens.read_mistral,
         tokens.DEEPSEEK: tokens.read_deepseek,
         tokens.KIMI: tokens.read_kimi,
+        tokens.HARMONY: tokens.read_harmony,
+        tokens.HARMONY_START: tokens.read_harmony,
     }
+    for opening, closing, quote in _GEMMAS:
+        grammars[opening] = partial(
+            literals.read_gemma, opening=opening, closing=closing, quote=quote
+        )
     for opening, closing in _AROUND_JSON:
         grammars[opening] = partial(tags.read_marked_json, opening=opening, closing=closing)
     grammars[_SEED] = partial(

@@ -13,9 +13,11 @@ from session_runtime.models.recovery.beginning import (
     is_marked,
     may_be_marked,
 )
+from session_runtime.models.recovery.blanks import without_around
 from session_runtime.models.recovery.json_calls import (
     ARGUMENTS,
     BESIDE,
+    BESIDE_CALLS,
     ENVELOPES,
     KINDS,
     NAMES,
@@ -24,15 +26,17 @@ from session_runtime.models.recovery.json_calls import (
     read_call,
     read_envelope,
 )
+from session_runtime.models.recovery.literals import PYTHON
 from session_runtime.models.recovery.reading import END_TOKENS, MAX_TEXT_CHARS
 from session_runtime.models.recovery.written import Cursor, NoEnvelopeError
 
 _OF_CALL: Final = frozenset({*NAMES, *ARGUMENTS, *BESIDE})
-_OF_ENVELOPE: Final = frozenset({*ENVELOPES, "content", "role"})
+_OF_ENVELOPE: Final = frozenset({*ENVELOPES, *BESIDE_CALLS})
 _ALTERNATIVES: Final = (frozenset(NAMES), frozenset(ARGUMENTS), frozenset(ENVELOPES))
 _NAME_IN_MARKS: Final = re.compile(r'(?:"name"\s*+:\s*+"|<function=|invoke name=")([^">]*+)(.?)')
 _NAME_BEHIND_MARK: Final = re.compile(
     r'(?:"(?:name|function|tool)"\s*+:\s*+"|<function=|invoke name="|<tool_call>\s*+|\[TOOL_CALLS\]\s*+'
+    r"|^\[\s*+(?=[\w.-]++\()|<start_function_call>call:|<\|tool_call>call:|\bto=(?:functions\.)?+"
     r"|<｜tool▁call▁begin｜>(?:function<｜tool▁sep｜>)?+|<\|tool_call_begin\|>\s*+)([\w./-]++)"
 )
 
@@ -54,7 +58,7 @@ def is_half(text: str, names: Names) -> bool:
     What cannot any more become an envelope, such as data with other keys, is none of them. Takes time in
     proportion to the text.
     """
-    begun = _without_half_token(text.strip())
+    begun = _without_half_token(without_around(text))
     if not begun or is_marked(begun) or may_be_marked(begun):
         return bool(begun)
     if "text" in (beginning(each.lstrip()[:HEAD_CHARS], names.known) for each in (text, begun)):
@@ -65,6 +69,8 @@ def is_half(text: str, names: Names) -> bool:
         return False
     if begun.startswith(FENCE):
         return _in_fence(begun, names)
+    if python := PYTHON.match(begun):
+        return bool(python[2]) or names.begun(python[1])
     return not begun.startswith(("{", "[")) or _calls(Cursor(begun), names, fenced=False)
 
 
@@ -179,6 +185,8 @@ def _fits(key: str, value: object, names: Names, *, marked: bool) -> bool:
             return value in ROLES
         case "content":
             return not value
+        case "thought":
+            return isinstance(value, str)
         case "function_call":
             return _is_call(value, names, marked=True)
         case "tool_calls":
@@ -202,6 +210,8 @@ def _value(key: str, cursor: Cursor, names: Names, *, marked: bool) -> bool:
             return any(f'"{kind}"'.startswith(rest) for kind in KINDS)
         case "role":
             return any(each.startswith(rest) for each in ("null", '"assistant"'))
+        case "thought":
+            return rest.startswith('"')
         case "content":
             return any(each.startswith(rest) for each in ("null", '""'))
         case "function_call":

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from session_runtime.models.base import OnText
 from session_runtime.models.recovery.beginning import HEAD_CHARS, Beginning, Known, beginning
+from session_runtime.models.recovery.blanks import without_before
 from session_runtime.models.recovery.reading import MAX_TEXT_CHARS
 from session_runtime.models.recovery.thinking import CLOSING, TAGS, may_open
 
@@ -26,6 +27,7 @@ class HeldText:
         self._chars = 0
         self._closing = CLOSING
         self._thought = False
+        self._said_nothing = False
         self._step: Callable[[str], str | None] = self._begun if begun else self._opening
 
     def add(self, piece: str) -> None:
@@ -47,13 +49,13 @@ class HeldText:
     def _opening(self, piece: str) -> str | None:
         """Until it is clear what the text is; what stood before it is in ``_pieces``."""
         self._kept += piece
-        head = self._kept.lstrip()
+        head = without_before(self._kept)
         if not head:
             self._pieces.append(self._kept)
             self._kept = ""
             return None
         if not self._thought and (closing := _closing_of(head)):
-            self._thought, self._closing = True, closing[1]
+            self._thought, self._closing, self._said_nothing = True, closing[1], True
             self._pieces, self._kept, self._step = [], "", self._thinking
             return head[len(closing[0]) :]
         match self._beginning(head):
@@ -68,7 +70,8 @@ class HeldText:
                 return None
         text = "".join(self._pieces) + self._kept
         self._pieces, self._kept = [], ""
-        self._step = self._answer if self._thought or self._known is None else self._plain
+        answers = self._known is None or (self._thought and not self._said_nothing)
+        self._step = self._answer if answers else self._plain
         return text
 
     def _beginning(self, head: str) -> Beginning:
@@ -77,11 +80,16 @@ class HeldText:
     def _thinking(self, piece: str) -> str | None:
         """Drop all up to what closes it, of which a piece may have come."""
         self._kept += piece
-        _, closed, rest = self._kept.partition(self._closing)
+        thought, closed, rest = self._kept.partition(self._closing)
         if closed:
+            self._said_nothing = self._said_nothing and not thought.strip()
             self._kept, self._step = "", self._behind
             return rest
-        self._kept = self._kept[1 - len(self._closing) :]
+        passed, self._kept = (
+            self._kept[: 1 - len(self._closing)],
+            self._kept[1 - len(self._closing) :],
+        )
+        self._said_nothing = self._said_nothing and not passed.strip()
         return None
 
     def _begun(self, piece: str) -> str | None:
@@ -99,7 +107,7 @@ class HeldText:
 
     def _behind(self, piece: str) -> str | None:
         """Drop the blanks between thinking and answer."""
-        text = piece.lstrip()
+        text = without_before(piece)
         if text:
             self._step = self._opening
         return text
@@ -122,7 +130,7 @@ class HeldText:
         before, closed, rest = text.partition(CLOSING)
         if closed:
             self._tell(before)
-            self._thought, self._step = True, self._opening
+            self._thought, self._said_nothing, self._step = True, False, self._opening
             self._pieces, self._kept = [CLOSING], ""
             return rest
         kept = _end_like(text, CLOSING)

@@ -20,11 +20,13 @@ ROLES: Final = frozenset({None, "assistant"})
 ENVELOPE: Final = "tool_calls"
 OLD_ENVELOPE: Final = "function_call"
 ENVELOPES: Final = (ENVELOPE, OLD_ENVELOPE)
-FIRST_KEYS: Final = (*NAMES, *ARGUMENTS, "id", "type", "index", *ENVELOPES, "content", "role")
+BESIDE_CALLS: Final = ("content", "role", "thought")
+FIRST_KEYS: Final = (*NAMES, *ARGUMENTS, "id", "type", "index", *ENVELOPES, *BESIDE_CALLS)
 """The keys with one of which every object that is a call or an envelope begins."""
 
 _RAW: Final = re.compile(
-    r'\s*+\{\s*+"name"\s*+:\s*+"([^"\\]*+)"\s*+,\s*+"(?:arguments|parameters)"\s*+:'
+    r"""\s*+\{\s*+(["'])name\1\s*+:\s*+(["'])([^"'\\]*+)\2\s*+,"""
+    r"""\s*+(["'])(?:arguments|parameters)\4\s*+:"""
 )
 
 
@@ -67,7 +69,7 @@ def read_envelope(value: object) -> list[WrittenCall] | None:
     if not isinstance(value, dict) or key is None:
         return None
     empty = not value.get("content") and value.get("role") in ROLES
-    if not empty or value.keys() - {key, "content", "role"}:
+    if not empty or value.keys() - {key, *BESIDE_CALLS}:
         raise NoEnvelopeError
     calls = _filled(value[key]) if key == ENVELOPE else [value[key]]
     return [read_call(call, marked=True) for call in calls]
@@ -79,7 +81,7 @@ def read_raw(text: str) -> WrittenCall:
     rest = text.rstrip()
     if found is None or not rest.endswith("}"):
         raise NoEnvelopeError
-    return _call(found[1], rest[found.end() : -1].strip() or "{")
+    return _call(found[3], rest[found.end() : -1].strip() or "{")
 
 
 def _filled(value: object) -> list[Any]:

@@ -14,11 +14,12 @@ from session_runtime.models.base import (
     OnText,
     call_ids,
 )
-from session_runtime.models.recovery.beginning import Known
+from session_runtime.models.recovery.beginning import Known, is_marked
+from session_runtime.models.recovery.blanks import without_around
 from session_runtime.models.recovery.half import Names, is_half, names_a_tool
 from session_runtime.models.recovery.held import HeldText
 from session_runtime.models.recovery.parameters import arguments_of
-from session_runtime.models.recovery.reading import Reading, read
+from session_runtime.models.recovery.reading import Reading, read, says_all
 from session_runtime.models.recovery.thinking import (
     CLOSING,
     Split,
@@ -126,14 +127,23 @@ def _read(split: Split, names: Names, *, broke_off: bool) -> _Found:
     if reading.calls:
         return _Found(reading.calls, thinking)
     if not broke_off:
-        return _Found(half=reading.unfinished and names_a_tool(answer.strip(), names))
+        return _Found(half=_is_unfinished(without_around(answer), names, reading))
     return _Found(
         half=is_half(answer, names) or (answer is not split.answer and not answer.strip())
     )
 
 
+def _is_unfinished(answer: str, names: Names, reading: Reading) -> bool:
+    """Whether a text that the model ended is nothing but the beginning of calls."""
+    if not reading.unfinished:
+        return False
+    if is_marked(answer):
+        return names_a_tool(answer, names) or says_all(answer)
+    return names_a_tool(answer, names) and is_half(answer, names)
+
+
 def _may_open(text: str) -> bool:
-    begun = text.strip()
+    begun = without_around(text)
     return bool(begun) and may_open(begun)
 
 

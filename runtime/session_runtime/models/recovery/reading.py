@@ -1,11 +1,14 @@
 """Decides whether a whole text is one envelope of calls and nothing more."""
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
 from session_runtime.models.recovery import json_calls
 from session_runtime.models.recovery.beginning import FENCE, HEAD_CHARS, Known, beginning, is_marked
+from session_runtime.models.recovery.blanks import without_around
 from session_runtime.models.recovery.grammars import GRAMMARS
+from session_runtime.models.recovery.literals import PYTHON, read_python
 from session_runtime.models.recovery.written import (
     MAX_CALLS,
     Cursor,
@@ -16,18 +19,37 @@ from session_runtime.models.recovery.written import (
 MAX_TEXT_CHARS: Final = 262_144
 """A longer text is never read as calls."""
 
-END_TOKENS: Final = ("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end|>", "</s>")
+END_TOKENS: Final = (
+    "<|im_end|>",
+    "<|eot_id|>",
+    "<|eom_id|>",
+    "<|end|>",
+    "<|return|>",
+    "<end_of_turn>",
+    "<｜end▁of▁sentence｜>",
+    "</s>",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The calls of a text; with none, ``unfinished`` if it begins with a mark and ends before they do."""
+    """The calls of a text; with none, ``unfinished`` if it begins as they do and ends before they do."""
 
     calls: tuple[WrittenCall, ...] = ()
     unfinished: bool = False
 
 
 _NOTHING: Final = Reading()
+_SAYS_ALL: Final = re.compile(
+    r'<(?:\|?tool_calls?\|?|TOOL_CALL|function_call)>\s*+\[?+\s*+\{\s*+"name"\s*+:\s*+"[\w./-]++"\s*+,'
+    r'\s*+"(?:arguments|parameters)"\s*+:\s*+\{\s*+"'
+)
+"""A mark, a name and the beginning of arguments: nobody writes so about calls, and ends there."""
+
+
+def says_all(text: str) -> bool:
+    """Whether a text begins as nothing but a call does, whether or not there is a tool of the name."""
+    return _SAYS_ALL.match(text) is not None
 
 
 def read(text: str, known: Known, *, unclosed: bool = False) -> Reading:
@@ -37,7 +59,7 @@ def read(text: str, known: Known, *, unclosed: bool = False) -> Reading:
     if there are tools of all its names; so is, with ``unclosed``, whole calls behind a mark of which only
     what closes them is missing. Takes time in proportion to the text.
     """
-    begun = _without_end_token(text.strip())
+    begun = _without_end_token(without_around(text))
     if len(begun) > MAX_TEXT_CHARS or beginning(begun[:HEAD_CHARS], known) != "envelope":
         return _NOTHING
     inside = _unfenced(begun)
@@ -46,10 +68,10 @@ def read(text: str, known: Known, *, unclosed: bool = False) -> Reading:
     try:
         calls, says_so = _read_whole(inside, cursor)
     except NoEnvelopeError:
-        return Reading(unfinished=marked and cursor.ran_out)
+        return Reading(unfinished=inside is begun and cursor.ran_out)
     if not cursor.done:
-        return Reading(unfinished=marked and cursor.ran_out)
-    is_meant = says_so and inside is begun and not cursor.lacks_end
+        return Reading(unfinished=inside is begun and cursor.ran_out)
+    is_meant = says_so and inside is begun and (not cursor.lacks_end or says_all(inside))
     if len(calls) > MAX_CALLS or not (is_meant or all(known(call.name) for call in calls)):
         return _NOTHING
     return Reading(tuple(calls))
@@ -72,6 +94,8 @@ def _read_whole(text: str, cursor: Cursor) -> tuple[list[WrittenCall], bool]:
     mark = next((mark for mark in GRAMMARS if text.startswith(mark)), None)
     if mark is not None:
         return GRAMMARS[mark](cursor), True
+    if PYTHON.match(text) is not None:
+        return read_python(cursor), False
     begin = cursor.place
     calls = json_calls.read_envelope(cursor.json())
     if calls is not None:

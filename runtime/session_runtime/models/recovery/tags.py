@@ -1,5 +1,6 @@
 """Calls between tags: JSON and others in ``<tool_call>``, ``<function=...>``, ``<invoke name="...">``."""
 
+from math import inf
 from typing import Final
 
 from session_runtime.models.recovery.json_calls import read_calls, read_raw
@@ -20,25 +21,35 @@ def read_tool_calls(cursor: Cursor) -> list[WrittenCall]:
     """``<tool_call>...</tool_call>``, several in a row.
 
     Inside is JSON (Hermes, Qwen), a ``<function=...>`` (Qwen3-Coder) or a name with keys and values (GLM).
+    Some models open one twice.
     """
     calls: list[WrittenCall] = []
-    while cursor.takes(TOOL_CALL):
+    while opened := _count(cursor, TOOL_CALL):
         if cursor.sees("{") or cursor.sees("["):
-            calls += _json_inside(cursor, _END)
+            calls += _json_inside(cursor, TOOL_CALL, _END)
         elif cursor.sees(FUNCTION):
             calls += read_functions(cursor)
-            cursor.close(_END)
+            cursor.close(_END, TOOL_CALL)
         else:
             calls.append(WrittenCall(cursor.word(), _keys_and_values(cursor)))
-            cursor.expect(_END)
+            (cursor.close if calls[-1].arguments else cursor.expect)(_END)
+        _count(cursor, _END, most=opened - 1)
     return calls
+
+
+def _count(cursor: Cursor, mark: str, most: float = inf) -> int:
+    """Pass a mark as often as it comes in a row."""
+    found = 0
+    while found < most and cursor.takes(mark):
+        found += 1
+    return found
 
 
 def read_marked_json(cursor: Cursor, opening: str, closing: str) -> list[WrittenCall]:
     """JSON calls between other marks, once or several times in a row; some models omit what closes."""
     calls: list[WrittenCall] = []
     while cursor.takes(opening):
-        calls += _json_inside(cursor, closing)
+        calls += _json_inside(cursor, opening, closing)
     return calls
 
 
@@ -73,6 +84,7 @@ def read_invokes(cursor: Cursor, namespace: str) -> list[WrittenCall]:
         parameters: list[tuple[str, str]] = []
         while cursor.takes(f'<{namespace}parameter name="'):
             key = cursor.name('"')
+            _ = cursor.takes('string="true"') or cursor.takes('string="false"')  # DeepSeek
             cursor.expect(">")
             parameters.append((key, laid_out(cursor.before(f"</{namespace}parameter>"))))
         cursor.expect(f"</{namespace}invoke>")
@@ -88,12 +100,12 @@ def read_wrapped_invokes(cursor: Cursor, wrapper: str, namespace: str) -> list[W
     return calls
 
 
-def _json_inside(cursor: Cursor, closing: str) -> list[WrittenCall]:
+def _json_inside(cursor: Cursor, opening: str, closing: str) -> list[WrittenCall]:
     """Strict JSON up to ``closing``, which may stand in a text of it; else whatever is there as it is."""
     begin = cursor.place
     try:
         calls = read_calls(cursor, marked=True)
-        cursor.close(closing)
+        cursor.close(closing, opening)
     except NoEnvelopeError:
         if not closing:
             raise

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Final
 
+from session_runtime.models.recovery.blanks import without_before
+
 TAGS: Final = (
     ("<think>", "</think>"),
     ("<thinking>", "</thinking>"),
@@ -23,11 +25,11 @@ class Split:
 
 def split_tagged(text: str) -> Split:
     """Split a text that begins with a tag of thinking; else all of it is the answer."""
-    begun = text.lstrip()
+    begun = without_before(text)
     for opening, closing in TAGS:
         if begun.startswith(opening):
             thinking, closed, answer = begun[len(opening) :].partition(closing)
-            return Split(thinking.strip(), answer.lstrip(), open=not closed)
+            return Split(thinking.strip(), without_before(answer), open=not closed)
     return Split("", text)
 
 
@@ -41,4 +43,4 @@ def split_begun(text: str) -> Split:
     thinking, closed, answer = text.partition(CLOSING)
     if not closed:
         return Split("", text)
-    return Split(thinking.lstrip().removeprefix(TAGS[0][0]).strip(), answer.lstrip())
+    return Split(thinking.lstrip().removeprefix(TAGS[0][0]).strip(), without_before(answer))

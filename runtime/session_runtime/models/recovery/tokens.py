@@ -1,4 +1,4 @@
-"""Calls between special tokens that a server did not take out: Mistral, DeepSeek, Kimi."""
+"""Calls between special tokens that a server did not take out: Mistral, DeepSeek, Kimi, gpt-oss."""
 
 from typing import Final
 
@@ -12,6 +12,9 @@ from session_runtime.models.recovery.written import (
 
 MISTRAL: Final = "[TOOL_CALLS]"
 DEEPSEEK: Final = "<｜tool▁calls▁begin｜>"
+HARMONY: Final = "<|channel|>"
+HARMONY_START: Final = "<|start|>assistant"
+_MESSAGE: Final = "<|message|>"
 KIMI: Final = "<|tool_calls_section_begin|>"
 
 
@@ -54,6 +57,34 @@ def read_kimi(cursor: Cursor) -> list[WrittenCall]:
         cursor.close("<|tool_call_end|>")
     cursor.close("<|tool_calls_section_end|>")
     return calls
+
+
+def read_harmony(cursor: Cursor) -> list[WrittenCall]:
+    """Messages that are calls, each with the tool that it is for; thinking between them is passed."""
+    calls: list[WrittenCall] = []
+    while not cursor.done:
+        cursor.takes(HARMONY_START)
+        name = _recipient(cursor)
+        cursor.expect(HARMONY)
+        cursor.word()
+        name = _recipient(cursor) or name
+        cursor.takes("<|constrain|>")
+        if not cursor.sees(_MESSAGE):
+            cursor.word()
+        cursor.expect(_MESSAGE)
+        if name:
+            calls.append(WrittenCall(name, _object(cursor)))
+            cursor.close("<|call|>")
+        else:
+            cursor.before("<|end|>")
+    if not calls:
+        raise NoEnvelopeError
+    return calls
+
+
+def _recipient(cursor: Cursor) -> str:
+    """Whom a message is for, "" if it says nothing of that."""
+    return cursor.word() if cursor.takes("to=") else ""
 
 
 def _with_args(cursor: Cursor) -> WrittenCall:

@@ -38,7 +38,8 @@ class NoEnvelopeError(Exception):
 class Cursor:
     """A place in a text that moves forward, so that reading takes time in proportion to the text.
 
-    With ``unclosed`` marks that close may be missing at the very end, ``lacks_end`` if one was.
+    With ``unclosed`` marks that close may be missing at the very end, or where the next call opens;
+    ``lacks_end`` if one was.
     ``ran_out`` if more was looked for where the text ended, so that more of it might have been an envelope.
     """
 
@@ -81,9 +82,12 @@ class Cursor:
         if not self.takes(mark):
             raise NoEnvelopeError
 
-    def close(self, mark: str) -> None:
-        """Pass the mark that ends what is whole without it."""
+    def close(self, mark: str, again: str = "") -> None:
+        """Pass the mark that ends what is whole without it; ``again`` is what may begin the next."""
         if self.takes(mark):
+            return
+        if self._unclosed and again and self.sees(again):
+            self.lacks_end = True
             return
         if not self._unclosed or not self._ends_in(mark):
             raise NoEnvelopeError
@@ -132,6 +136,16 @@ class Cursor:
             raise NoEnvelopeError
         self._at = found.end()
         return checked_name(found[0])
+
+    def match(self, pattern: re.Pattern[str]) -> str | None:
+        """Pass what a pattern finds behind any blanks; None if it does not fit here."""
+        self.blanks()
+        found = pattern.match(self._text, self._at)
+        if found is None:
+            self.ran_out = self.ran_out or self._at == len(self._text)
+            return None
+        self._at = found.end()
+        return found[0]
 
     def look_again(self, place: int) -> None:
         """Go back to a ``place`` before, which only a few calls of a text may need."""
