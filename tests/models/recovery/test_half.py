@@ -85,6 +85,7 @@ UNFINISHED = [
 ]  # fmt: skip
 DATA = [
     "```js\n",
+    "<tool_call ",
     '{"name": "Ada", "arg',
     '{"name": "Ada Lovel',
     '{"name": "weather__today", "description": "Tells',

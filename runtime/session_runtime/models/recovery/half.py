@@ -13,7 +13,7 @@ from session_runtime.models.recovery.beginning import (
     is_marked,
     may_be_marked,
 )
-from session_runtime.models.recovery.blanks import without_around
+from session_runtime.models.recovery.blanks import without_around, without_before
 from session_runtime.models.recovery.json_calls import (
     ARGUMENTS,
     BESIDE,
@@ -58,12 +58,13 @@ def is_half(text: str, names: Names) -> bool:
     What cannot any more become an envelope, such as data with other keys, is none of them. Takes time in
     proportion to the text.
     """
+    if beginning(without_before(text)[:HEAD_CHARS], names.known) == "text":
+        return False  # it was told as it came
     begun = _without_half_token(without_around(text))
     if not begun or is_marked(begun) or may_be_marked(begun):
         return bool(begun)
-    if "text" in (beginning(each.lstrip()[:HEAD_CHARS], names.known) for each in (text, begun)):
-        return False
-    if len(begun) >= HEAD_CHARS and beginning(begun[:HEAD_CHARS], names.known) == "undecided":
+    head = beginning(begun[:HEAD_CHARS], names.known)
+    if head == "text" or (head == "undecided" and len(begun) >= HEAD_CHARS):
         return False
     if len(begun) > MAX_TEXT_CHARS:
         return False
