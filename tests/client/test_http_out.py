@@ -1,5 +1,8 @@
 """What the HTTP client tells of an ask once an attempt at it is out, and that it ends it (NET-1)."""
 
+from collections.abc import Callable, Coroutine
+from typing import Any
+
 import httpx2
 import pytest
 
@@ -51,6 +54,27 @@ async def test_an_ask_that_was_cut_may_have_run_and_is_left_whatever_is_said_of_
             await client.ask("go")
     assert (told.value.code, told.value.may_have_run) == (code, True)
     assert wire.sent == [*["POST /v1/ask"] * 3, "DELETE /v1/asks/a1"]
+
+
+KEYED: list[Callable[[HttpClient], Coroutine[Any, Any, Any]]] = [
+    lambda c: c.ask("go", idempotency_key="order-1"),
+    lambda c: c.invoke("a.note", idempotency_key="order-1"),
+    lambda c: c.confirm("a0", confirmations=["t"], idempotency_key="order-1"),
+]
+
+
+@pytest.mark.requirement("NET-1g")
+@pytest.mark.parametrize("call", KEYED)
+@pytest.mark.parametrize(("end", "code"), ENDS)
+async def test_what_has_a_key_of_its_caller_is_never_ended_since_others_may_wait_for_it(
+    end: httpx2.Response, code: str, call: Callable[[HttpClient], Coroutine[Any, Any, Any]]
+) -> None:
+    wire = Wire(None, end)
+    async with wire.client() as client:
+        with pytest.raises(SessionRuntimeError) as told:
+            await call(client)
+    assert (told.value.code, told.value.may_have_run) == (code, True)
+    assert [each.partition(" ")[0] for each in wire.sent] == ["POST", "POST"]
 
 
 @pytest.mark.requirement("NET-1g")

@@ -76,9 +76,11 @@ class HttpClient:
         timeout_s: float | None = None,
         idempotency_key: str | None = None,
     ) -> HttpAnswer:
-        """Ask, and give the answer; events go to ``on_event``. Whoever is cancelled here cancels the ask.
+        """Ask, and give the answer; events go to ``on_event``.
 
-        What is busy, cut off or restarted is sent again with the same key, and goes on where it was.
+        What is busy, cut off or restarted is sent again with the same key, and goes on where it was. Whoever
+        is cancelled or gives up here cancels the ask; but one with an ``idempotency_key`` goes on, for all
+        who wait for it or come back with that key: ``deadline_s`` bounds it, and ``cancel`` ends it.
         """
         return await self._run(
             "/v1/ask", asked(request, deadline_s), on_event, timeout_s, idempotency_key
@@ -228,7 +230,8 @@ class HttpClient:
                 self._finish(run, self._until(limit_s)), limit_s, run.attempts
             )
         except (asyncio.CancelledError, SessionRuntimeError):
-            await self._leave(run)
+            if key is None:  # under a key of the caller's, others may wait, or come back for it
+                await self._leave(run)
             raise
 
     async def _finish(self, run: Run, until: float) -> HttpAnswer:
