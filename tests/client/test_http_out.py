@@ -7,8 +7,8 @@ import httpx2
 import pytest
 
 from session_runtime.client.http import HttpClient
-from session_runtime.client.pauses import Pauses
 from session_runtime.errors import SessionRuntimeError, TransientError
+from tests.client.wiring import Wire
 
 BUSY = {"code": "busy.queue", "message": "full", "retryable": True, "retry_after_s": 3_600.0}
 BAD_KEY = {"code": "auth.invalid", "message": "no such key", "retryable": False}
@@ -17,30 +17,6 @@ ENDS = [
     pytest.param(httpx2.Response(500, text="<html>"), "daemon.bad_answer", id="no daemon"),
     pytest.param(httpx2.Response(401, json={"error": BAD_KEY}), "auth.invalid", id="bad key"),
 ]
-
-
-class Wire:
-    """Gives these answers in turn, after that one that names the ask; None cuts the connection."""
-
-    def __init__(self, *answers: httpx2.Response | None) -> None:
-        self.sent: list[str] = []
-        self._answers = list(answers)
-
-    def __call__(self, request: httpx2.Request) -> httpx2.Response:
-        self.sent.append(f"{request.method} {request.url.path}")
-        named = httpx2.Response(200, headers={"location": "/v1/asks/a1"}, json={"cancelled": True})
-        answer = self._answers.pop(0) if self._answers else named
-        if answer is None:
-            raise httpx2.ReadError("cut")
-        return answer
-
-    def client(self) -> HttpClient:
-        pauses = Pauses(lambda seconds: _at_once(), lambda: 1.0)
-        return HttpClient("http://x", transport=httpx2.MockTransport(self), pauses=pauses)
-
-
-async def _at_once() -> None:
-    """Nobody waits."""
 
 
 @pytest.mark.requirement("NET-1g")

@@ -19,7 +19,8 @@ import httpx2
 from session_runtime.client.asking import asked, seconds
 from session_runtime.client.attempts import Attempts
 from session_runtime.client.http_answers import HttpAnswer, InvokeAnswer
-from session_runtime.client.http_line import CutError, HttpLine, refusal_of
+from session_runtime.client.http_line import CutError, HttpLine
+from session_runtime.client.http_told import part, parts, refusal_of
 from session_runtime.client.http_tries import OnEvent, Run, no_answer
 from session_runtime.client.pauses import Pauses, Waits
 from session_runtime.errors import RequestError, SessionRuntimeError, TransientError
@@ -97,7 +98,8 @@ class HttpClient:
         body = {**asked(request), "detach": True}
         if callback is not None:
             body["callback"] = callback
-        return str((await self._send("POST", "/v1/ask", body, idempotency_key))["ask_id"])
+        answer = await self._send("POST", "/v1/ask", body, idempotency_key)
+        return part(answer, "ask_id", str, may_have_run=True)
 
     async def confirm(
         self,
@@ -146,12 +148,12 @@ class HttpClient:
                 async with self._line.stream("GET", path) as stream:
                     until = self._until(self._timeout_s)
                     async for event in stream.events():
-                        after = int(event["seq"])
+                        after = part(event, "seq", int)
                         waits = self._waits()
                         yield event
                         if event["type"] == "ask.finished":
                             return
-                if (await self.get(ask_id))["state"] == "ended":
+                if part(await self.get(ask_id), "state", str) == "ended":
                     return  # all of it had been seen
             except (CutError, TransientError) as error:
                 try:
@@ -167,11 +169,13 @@ class HttpClient:
 
     async def cancel(self, ask_id: str) -> bool:
         """End an ask; whether it had not ended, and was not told to, before."""
-        return bool((await self._send("DELETE", _place(ask_id)))["cancelled"])
+        answer = await self._send("DELETE", _place(ask_id))
+        return bool(part(answer, "cancelled", int, may_have_run=True))
 
     async def models(self) -> tuple[str, ...]:
         """The profiles, the default one first."""
-        return tuple(each["id"] for each in (await self._send("GET", "/v1/models"))["data"])
+        data = parts(await self._send("GET", "/v1/models"), "data")
+        return tuple(part(each, "id", str) for each in data)
 
     async def tools(
         self, identity: Identity | None = None, *, schemas: bool = False
@@ -187,8 +191,8 @@ class HttpClient:
         while after is not None:
             more = [("after", after)] if after else []
             page = await self._send("GET", f"/v1/tools?{urlencode([*query, *more])}")
-            tools += page["tools"]
-            after = page.get("next")
+            tools += parts(page, "tools")
+            after = None if page.get("next") is None else part(page, "next", str)
         return tuple(tools)
 
     async def _send(
@@ -271,8 +275,7 @@ class HttpClient:
                 async for event in stream.events():
                     run.hear(event)
                     if event["type"] == "ask.finished":
-                        result: Mapping[str, Any] = event["result"]
-                        return result
+                        return part(event, "result", dict)
         except SessionRuntimeError as error:
             if asks and not error.may_have_run:
                 run.refused()
