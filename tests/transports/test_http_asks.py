@@ -76,7 +76,7 @@ async def test_a_result_that_made_room_is_gone_for_its_owner_and_admins_and_runs
 ):
     ran: list[str] = []
 
-    async def ask(request: AskRequest, emit: Emit, ask_id: str) -> AskResult:
+    async def ask(request: AskRequest, emit: Emit, ask_id: str, chars: int) -> AskResult:
         ran.append(ask_id)
         return finish(AskResult(ask_id, "answered", "x"), emit)
 

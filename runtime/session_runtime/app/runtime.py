@@ -137,10 +137,14 @@ class Runtime:
         return self._service
 
     async def ask(
-        self, request: AskRequest, emit: Emit = discard, ask_id: str | None = None
+        self,
+        request: AskRequest,
+        emit: Emit = discard,
+        ask_id: str | None = None,
+        chars: int | None = None,
     ) -> AskResult:
         """Answer one request; see ``AskService.ask`` (ASK-1)."""
-        return await self._service.ask(request, emit, ask_id)
+        return await self._service.ask(request, emit, ask_id, chars)
 
     def tools(
         self,

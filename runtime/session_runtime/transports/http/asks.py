@@ -6,6 +6,7 @@ Who made an ask sees and touches it, and so does an admin; for all others it doe
 import asyncio
 import hashlib
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from starlette.requests import Request
@@ -13,9 +14,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from session_runtime.ask.kept_asks import KeptAsk, follow_up, no_longer_kept
+from session_runtime.ask.lengths import chars_of_request
 from session_runtime.ask.service import ALL, BY_OPERATOR
 from session_runtime.errors import RequestError
 from session_runtime.registry.revocations import checked_reason
+from session_runtime.threads import aside
 from session_runtime.transports.http.accept import choose_form
 from session_runtime.transports.http.answers import STOPPING, error_answer, json_answer, written
 from session_runtime.transports.http.ask import Asked, AskEndpoint, key_of
@@ -97,11 +100,13 @@ class _Asks:
             if not await self._ask.attend(kept, request.receive):
                 return error_answer(STOPPING, 503)
             kept = self._own(request)
-        principal = self._gate.admit(request.scope)
         asked = follow_up(kept, *said)
+        chars = await aside("measure a request", partial(chars_of_request, asked))
+        principal = self._gate.admit(request.scope)
         asked = replace(asked, principal=principal, trace=trace_of(request.scope))
         digest = hashlib.sha256(kept.ask_id.encode() + body).digest()
-        return await self._ask.answer(Asked(asked, form, detach, key, digest), request.receive)
+        wanted = Asked(asked, chars, form, detach, key, digest)
+        return await self._ask.answer(wanted, request.receive)
 
     def _own(self, request: Request) -> KeptAsk:
         """The ask that its maker is on about; no admin gives consent for others."""

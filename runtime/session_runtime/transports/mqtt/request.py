@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Literal
 
-from session_runtime.ask.lengths import measured
+from session_runtime.ask.lengths import chars_of_request
 from session_runtime.config.mqtt import MqttSigner
 from session_runtime.errors import RequestError
 from session_runtime.registry.keyring import Keyring
@@ -179,9 +179,10 @@ def cancelled_by(message: Incoming) -> str | None:
     return wanted if isinstance(wanted, str) else None
 
 
-async def read_request(message: Incoming, principal: Principal) -> AskRequest:
-    """Read what is asked; a large body in a thread, so that it does not hold up other asks.
+async def read_request(message: Incoming, principal: Principal) -> tuple[AskRequest, int]:
+    """Read what is asked, and tell how long it is, in characters.
 
+    A large body is read in a thread, so that it does not hold up other asks.
     What is left of the message's time bounds the ask. Raises RequestError that lists every problem.
     """
     if message.expiry_s == 0:
@@ -190,16 +191,16 @@ async def read_request(message: Incoming, principal: Principal) -> AskRequest:
             code="mqtt.expired",
         )
     if len(message.body) <= _LARGE_BYTES:
-        request = _parse(message.body)
+        request, chars = _parse(message.body)
     else:
-        request = await aside("read a request", partial(_parse, message.body))
+        request, chars = await aside("read a request", partial(_parse, message.body))
     deadlines = [each for each in (request.deadline_s, message.expiry_s) if each is not None]
     deadline_s = float(min(deadlines)) if deadlines else None
     trace = read_context(*([message.properties.get(name, "")] for name in (PARENT, STATE)))
-    return replace(request, principal=principal, deadline_s=deadline_s, trace=trace)
+    return replace(request, principal=principal, deadline_s=deadline_s, trace=trace), chars
 
 
-def _parse(body: bytes) -> AskRequest:
+def _parse(body: bytes) -> tuple[AskRequest, int]:
     data = parse_request(body)
     request = request_from_json(data)
     if detach_from_json(data):
@@ -214,7 +215,7 @@ def _parse(body: bytes) -> AskRequest:
             " leave it out, or ask over HTTP",
             code="request.invalid",
         )
-    return measured(request)
+    return request, chars_of_request(request)
 
 
 def _principal(message: Incoming, rules: Rules) -> tuple[Principal, int | None]:
