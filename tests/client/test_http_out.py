@@ -83,3 +83,62 @@ async def test_a_refusal_of_the_only_attempt_says_that_it_did_not_run() -> None:
                 await client.ask("go")
         assert (told.value.code, told.value.may_have_run) == (end["code"], False)
         assert wire.sent == ["POST /v1/ask"]
+
+
+@pytest.mark.requirement("NET-1g")
+async def test_what_has_no_more_time_says_how_long_the_daemon_asks_to_wait_and_no_false_time() -> (
+    None
+):
+    async with Wire(None, httpx2.Response(503, json={"error": BUSY})).client() as client:
+        with pytest.raises(TransientError) as told:
+            await client.start("go")
+    assert told.value.retry_after_s == 3_600.0
+    assert str(told.value) == (
+        "no answer came, and another attempt would come after the 300 s that there were; the request may"
+        " have run; the last attempt: full"
+    )
+
+
+@pytest.mark.requirement("NET-1g")
+@pytest.mark.parametrize("call", [lambda c: c.get("a1"), lambda c: c.models(), lambda c: c.tools()])
+async def test_what_only_looks_has_run_nothing_however_it_ends(
+    call: Callable[[HttpClient], Coroutine[Any, Any, Any]],
+) -> None:
+    for end in (BUSY, BAD_KEY):
+        status = 503 if end is BUSY else 401
+        async with Wire(None, httpx2.Response(status, json={"error": end})).client() as client:
+            with pytest.raises(SessionRuntimeError) as told:
+                await call(client)
+        assert (told.value.code, told.value.may_have_run) == (end["code"], False)
+
+
+ENDED = {"state": "ended", "result": {"outcome": "cancelled"}}
+CANCELS: list[tuple[dict[str, Any], bool]] = [
+    ({"state": "model", "cancelling": True}, True),
+    (ENDED, True),
+    ({"state": "model", "cancelling": False}, False),
+    ({"state": "ended", "result": {"outcome": "answered"}}, False),
+    ({"state": "ended"}, False),
+]
+
+
+@pytest.mark.requirement("NET-1g")
+@pytest.mark.parametrize(("shown", "ended"), CANCELS)
+async def test_an_end_whose_answer_was_cut_is_looked_for_in_the_ask(
+    shown: dict[str, Any], ended: bool
+) -> None:
+    told = httpx2.Response(200, json={"cancelled": 0})
+    wire = Wire(None, told, httpx2.Response(200, json=shown))
+    async with wire.client() as client:
+        assert await client.cancel("a1") is ended
+    assert wire.sent == [*["DELETE /v1/asks/a1"] * 2, "GET /v1/asks/a1"]
+
+
+@pytest.mark.requirement("NET-1g")
+async def test_an_ask_that_had_ended_before_is_not_said_to_be_ended_by_whoever_came_too_late() -> (
+    None
+):
+    wire = Wire(httpx2.Response(200, json={"cancelled": 0}), httpx2.Response(200, json=ENDED))
+    async with wire.client() as client:
+        assert not await client.cancel("a1")
+    assert wire.sent == ["DELETE /v1/asks/a1"]

@@ -20,7 +20,7 @@ from session_runtime.client.asking import asked, seconds
 from session_runtime.client.attempts import Attempts
 from session_runtime.client.http_answers import HttpAnswer, InvokeAnswer
 from session_runtime.client.http_line import CutError, HttpLine
-from session_runtime.client.http_told import part, parts, refusal_of
+from session_runtime.client.http_told import is_cancelled, part, parts, refusal_of
 from session_runtime.client.http_tries import OnEvent, Run, no_answer
 from session_runtime.client.pauses import Pauses, Waits
 from session_runtime.errors import RequestError, SessionRuntimeError, TransientError
@@ -159,7 +159,8 @@ class HttpClient:
                 try:
                     await self._pause(waits, error, until)
                 except CutError as late:
-                    raise no_answer(Attempts(cause=late), self._timeout_s) from late
+                    gone = Attempts(cause=late, looks=True)
+                    raise no_answer(gone, self._timeout_s, over=False) from late
             else:
                 await self._pause(waits, None)
 
@@ -169,8 +170,11 @@ class HttpClient:
 
     async def cancel(self, ask_id: str) -> bool:
         """End an ask; whether it had not ended, and was not told to, before."""
-        answer = await self._send("DELETE", _place(ask_id))
-        return bool(part(answer, "cancelled", int, may_have_run=True))
+        attempts = Attempts()
+        answer = await self._send("DELETE", _place(ask_id), attempts=attempts)
+        if part(answer, "cancelled", int, may_have_run=True):
+            return True
+        return attempts.unsure and is_cancelled(await self.get(ask_id))
 
     async def models(self) -> tuple[str, ...]:
         """The profiles, the default one first."""
@@ -196,12 +200,18 @@ class HttpClient:
         return tuple(tools)
 
     async def _send(
-        self, method: str, path: str, body: Mapping[str, Any] | None = None, key: str | None = None
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        key: str | None = None,
+        *,
+        attempts: Attempts | None = None,
     ) -> Mapping[str, Any]:
         """Send a request that is answered at once, again if that is harmless: with a key it is."""
         data = None if body is None else written_request(body)
         named = None if body is None else key or _new_key()
-        attempts = Attempts()
+        attempts = attempts or Attempts(looks=method == "GET")
         fetch = partial(self._line.fetch, method, path, data, named, leaves=attempts.leave)
         return await self._in_time(self._again(fetch, attempts), self._timeout_s, attempts)
 
@@ -304,10 +314,10 @@ class HttpClient:
         except (TimeoutError, CutError) as error:
             if isinstance(error, TimeoutError) and not limit.expired():
                 raise
-            raise no_answer(attempts, timeout_s) from error
+            raise no_answer(attempts, timeout_s, over=limit.expired()) from error
         except TransientError as error:
             if attempts.may_have_run:
-                raise no_answer(attempts, timeout_s) from error
+                raise no_answer(attempts, timeout_s, over=False) from error
             raise
         except SessionRuntimeError as error:
             attempts.told_by(error)

@@ -70,6 +70,14 @@ def parts(answer: Mapping[str, Any], name: str) -> Sequence[Mapping[str, Any]]:
     return [part({name: each}, name, dict) for each in values]
 
 
+def is_cancelled(ask: Mapping[str, Any]) -> bool:
+    """Whether an ask was told to end, or has ended for that."""
+    match ask:
+        case {"cancelling": True} | {"state": "ended", "result": {"outcome": "cancelled"}}:
+            return True
+    return False
+
+
 def event_of(data: bytes) -> Mapping[str, Any]:
     """An event that is whole; raises ValueError or RecursionError for anything else."""
     event = json.loads(data)
