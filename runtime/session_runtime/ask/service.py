@@ -179,13 +179,15 @@ class AskService:
     def cancel(self, ask_id: str, reason: str, code: str = BY_OPERATOR) -> int:
         """Cancel an ask that has not ended, or ``ALL``; each ends as ``cancelled`` (REL-9).
 
-        Gives the number of asks that were told; those that were told before are not counted.
+        Gives the number of asks that were told; those that were told before are not counted. What an operator
+        does is logged as a warning.
         """
         why = ErrorInfo(code, reason)
         chosen = tuple(self._open.values()) if ask_id == ALL else self._named(ask_id)
         told = sum(self._tell(ask, why) for ask in chosen)
         if told:
-            _log.warning("%d running asks were told to end: %s", told, reason)
+            level = logging.WARNING if code == BY_OPERATOR else logging.INFO
+            _log.log(level, "%d running asks were told to end: %s", told, reason)
         return told
 
     def _named(self, ask_id: str) -> tuple[_Open, ...]:
