@@ -232,6 +232,7 @@ class MqttClient:
             return TransientError(
                 f"no answer came {when}; the request may have run",
                 code="mqtt.no_answer",
+                retry_after_s=None if pending.refusal is None else pending.refusal.retry_after_s,
                 may_have_run=True,
             )
         if pending.refusal is not None:
@@ -297,7 +298,7 @@ class MqttClient:
 
     async def _given(self, line: Line, topic: str, request: Request, pending: Pending) -> _Went:
         """Give it to the broker, alone if a connection broke over it; raises for one that is not taken."""
-        async with self._trials.turn(pending.deaths):
+        async with self._trials.turn(pending.deaths.number):
             if line is not self._line:
                 return "lost"
             if pending.final is not None:
@@ -311,11 +312,12 @@ class MqttClient:
                 raise not_taken(error, pending.attempts) from error
             except LineError as error:
                 pending.again = True
-                pending.deaths += error.broke
-                if pending.deaths < DEATHS or pending.replica is not None:
+                if error.broke:
+                    pending.deaths.count(asyncio.get_running_loop().time())
+                if pending.deaths.number < DEATHS or pending.replica is not None:
                     return "lost"
                 raise pending.attempts.told_by(deadly(request)) from error
-            pending.deaths = 0
+            pending.deaths.forget()
             return went
 
     async def _sent(self, line: Line, topic: str, request: Request, pending: Pending) -> _Went:

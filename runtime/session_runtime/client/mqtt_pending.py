@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from session_runtime.client.attempts import Attempts
 from session_runtime.client.mqtt_line import Received
+from session_runtime.client.trials import Deaths
 from session_runtime.errors import RequestError
 from session_runtime.wire import parse_json
 from session_runtime.wire.mqtt import ALIVE, CANCELLED, ERROR, RESULT, is_replica_name
@@ -59,7 +60,7 @@ class Pending:
     replica: str | None = None
     ask_id: str | None = None
     sent_at: float = 0.0
-    deaths: int = 0
+    deaths: Deaths = field(default_factory=Deaths)
     idle: bool = False
     again: bool = False
     final: LastWord | None = None
