@@ -23,7 +23,7 @@ from session_runtime.types import (
     AskStarted,
     Principal,
 )
-from session_runtime.wire import detach_from_json, parse_request, request_from_json
+from session_runtime.wire import detach_from_json, is_soon_read, parse_request, request_from_json
 from session_runtime.wire.mqtt import (
     CANCEL,
     EVENTS,
@@ -44,7 +44,6 @@ from session_runtime.wire.mqtt_answers import attempt_of, may_have_run_before
 Unanswerable = Literal["retained", "no_reply"]
 """Why a message gets no answer: it was kept by the broker, or does not say where answers go."""
 
-_LARGE_BYTES: Final = 64 * 1024
 _LONGEST_CANCEL: Final = 512
 _MOST_DIGITS: Final = 12
 
@@ -182,7 +181,7 @@ def cancelled_by(message: Incoming) -> str | None:
 async def read_request(message: Incoming, principal: Principal) -> tuple[AskRequest, int]:
     """Read what is asked, and tell how long it is, in characters.
 
-    A large body is read in a thread, so that it does not hold up other asks.
+    One that takes a while is read in a thread, so that it does not hold up other asks.
     What is left of the message's time bounds the ask. Raises RequestError that lists every problem.
     """
     if message.expiry_s == 0:
@@ -190,7 +189,7 @@ async def read_request(message: Incoming, principal: Principal) -> tuple[AskRequ
             "nothing is left of the time of this message (Message Expiry Interval): give it more",
             code="mqtt.expired",
         )
-    if len(message.body) <= _LARGE_BYTES:
+    if is_soon_read(message.body):
         request, chars = _parse(message.body)
     else:
         request, chars = await aside("read a request", partial(_parse, message.body))
