@@ -97,8 +97,8 @@ class BusyError(TransientError):
 class PermanentError(SessionRuntimeError):
     """Trying the same thing again cannot help."""
 
-    def __init__(self, message: str, *, code: str) -> None:
-        super().__init__(message, code=code)
+    def __init__(self, message: str, *, code: str, may_have_run: bool = False) -> None:
+        super().__init__(message, code=code, may_have_run=may_have_run)
 
 
 class ToolError(PermanentError):

@@ -187,7 +187,7 @@ class AskRequest:
     suppresses notices in mode ``clean``. ``confirmations`` are tokens of calls that an earlier ask left
     pending and a person agreed to, ``declined`` of those that a person did not want (RTE-9). ``principal``
     is set by the door that let the caller in, never by what the caller sent. ``call`` stands instead of a
-    question: one tool is called, no model is asked. ``trace`` is the caller's; ``chars`` its length if known.
+    question: one tool is called, no model is asked. ``trace`` is the caller's.
     """
 
     text: str | None = None
@@ -205,7 +205,6 @@ class AskRequest:
     declined: Sequence[str] = ()
     call: DirectCall | None = None
     trace: TraceContext | None = None
-    chars: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ class Asks:
     go_on: asyncio.Event = field(default_factory=asyncio.Event)
     ran: list[str] = field(default_factory=list)
 
-    async def __call__(self, request: AskRequest, emit: Emit, ask_id: str) -> AskResult:
+    async def __call__(self, request: AskRequest, emit: Emit, ask_id: str, chars: int) -> AskResult:
         self.ran.append(ask_id)
         if self.error is not None:
             error = ErrorInfo(self.error, "no")
@@ -212,7 +212,7 @@ async def test_an_ask_whose_time_was_up_before_it_began_may_be_tried_again(
 ) -> None:
     ran: list[str] = []
 
-    async def late(request: AskRequest, emit: Emit, ask_id: str) -> AskResult:
+    async def late(request: AskRequest, emit: Emit, ask_id: str, chars: int) -> AskResult:
         ran.append(ask_id)
         if began:
             emit(AskStarted(ask_id=ask_id, seq=1, generation=1, model="m"))
@@ -255,7 +255,7 @@ async def test_nothing_holds_on_to_a_forgotten_ask() -> None:
 
 
 async def test_an_ask_whose_task_breaks_has_failed_for_everybody_who_waits() -> None:
-    async def broken(request: AskRequest, emit: Emit, ask_id: str) -> AskResult:
+    async def broken(request: AskRequest, emit: Emit, ask_id: str, chars: int) -> AskResult:
         emit(TextDelta(ask_id=ask_id, seq=1, text="x"))
         await asyncio.sleep(0)
         raise ZeroDivisionError

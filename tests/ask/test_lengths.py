@@ -11,7 +11,7 @@ import pytest
 from session_runtime import AskRequest, AskResult
 from session_runtime.ask.emitter import Emit
 from session_runtime.ask.kept_asks import KeptAsks
-from session_runtime.ask.lengths import chars_of_request, measured
+from session_runtime.ask.lengths import chars_of_request
 from session_runtime.ask.places import Bounds, Claim, Places
 from session_runtime.direct import DirectCall
 from session_runtime.types import AskFinished
@@ -109,11 +109,28 @@ class Looks:
 
 
 @pytest.mark.requirement("NET-5b")
-def test_who_was_measured_when_it_was_read_is_not_measured_again() -> None:
-    looks = Looks()
-    request = measured(AskRequest("hi", metadata=looks.values()))
-    assert (chars_of_request(request), looks.count) == (request.chars, 1)
-    assert request == AskRequest("hi", metadata=request.metadata)
+async def test_what_its_door_has_measured_is_not_measured_again() -> None:
+    looks, told = Looks(), list[int]()
+
+    async def ask(request: AskRequest, emit: Emit, ask_id: str, chars: int) -> AskResult:
+        told.append(chars)
+        result = AskResult(ask_id, "answered")
+        emit(AskFinished(ask_id=ask_id, seq=1, result=result))
+        return result
+
+    request = AskRequest("hi", metadata=looks.values())
+    kept = KeptAsks(ask)
+    await kept.start(request, chars=5_000)
+    assert Claim("a1", "bot", request=request, measured=6_000).chars == 6_000
+    assert (told, looks.count) == ([5_000], 0)
+    await kept.aclose()
+
+
+@pytest.mark.requirement("INT-6")
+def test_a_request_does_not_say_itself_how_long_it_is() -> None:
+    lengths = {"chars": 0}
+    with pytest.raises(TypeError):
+        AskRequest("x" * 1_000, **lengths)  # type: ignore[arg-type]
 
 
 @pytest.mark.requirement("NET-5b")
@@ -139,7 +156,7 @@ async def test_an_ask_that_is_kept_is_measured_once() -> None:
     looks = Looks()
     go_on = asyncio.Event()
 
-    async def ask(request: AskRequest, emit: Emit, ask_id: str) -> AskResult:
+    async def ask(request: AskRequest, emit: Emit, ask_id: str, chars: int) -> AskResult:
         await go_on.wait()
         result = AskResult(ask_id, "answered")
         emit(AskFinished(ask_id=ask_id, seq=1, result=result))

@@ -87,6 +87,16 @@ def test_named_asks_are_ended_with_the_reason(run: Run, hanging: Hanging) -> Non
 
 
 @pytest.mark.requirement("REL-9")
+def test_an_ask_that_is_ended_without_a_reason_is_told_that_an_operator_did(
+    run: Run, hanging: Hanging
+) -> None:
+    hanging.add("ann")
+    assert run("asks", "cancel", *hanging.ids) == Done(0, "cancelled 1\n", "")
+    told = ErrorInfo("cancelled.operator", "an operator ended this ask")
+    assert hanging.asks[0].result(WAIT_S).error == told
+
+
+@pytest.mark.requirement("REL-9")
 def test_all_asks_are_ended(run: Run, hanging: Hanging) -> None:
     for user in ("ann", "bob"):
         hanging.add(user)

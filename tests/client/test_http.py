@@ -223,6 +223,35 @@ async def test_an_ask_that_waits_for_its_turn_can_be_left_too(tmp_path: Path) ->
 
 
 @pytest.mark.requirement("NET-1g")
+async def test_whoever_comes_back_with_a_key_of_its_own_gets_the_answer(tmp_path: Path) -> None:
+    async with here(tmp_path) as at, at.daemon(), at.client() as client:
+        with pytest.raises(TransientError) as late:
+            await client.ask("go", idempotency_key="order-1", timeout_s=0.5)
+        assert (late.value.code, late.value.may_have_run) == ("daemon.no_answer", True)
+        at.resources["go_on"].set()
+        answer = await client.ask("go", idempotency_key="order-1")
+    assert (answer.outcome, answer.text, at.ran) == ("answered", "hello", 1)
+
+
+@pytest.mark.requirement("NET-1g")
+async def test_one_who_gives_up_leaves_the_ask_to_others_with_the_same_key(tmp_path: Path) -> None:
+    joined = asyncio.Event()
+    async with here(tmp_path) as at, at.daemon(), at.client() as client:
+        first = asyncio.create_task(client.ask("go", idempotency_key="order-1"))
+        await at.resources["started"].wait()
+        second = asyncio.create_task(
+            client.ask("go", idempotency_key="order-1", on_event=lambda event: joined.set())
+        )
+        await joined.wait()
+        second.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await second
+        at.resources["go_on"].set()
+        answer = await first
+    assert (answer.outcome, answer.text, at.ran) == ("answered", "hello", 1)
+
+
+@pytest.mark.requirement("NET-1g")
 async def test_a_detached_ask_is_looked_at_followed_and_ended(tmp_path: Path) -> None:
     async with here(tmp_path) as at, at.daemon(), at.client() as client:
         ask_id = await client.start(AskRequest("go", identity=Identity("u1", frozenset({"r"}))))

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from session_runtime.client.mqtt import MqttClient
-from session_runtime.client.trials import DEATHS
+from session_runtime.client.trials import DEATHS, LATELY_S, Deaths
 from session_runtime.errors import PermanentError
 from tests.client.mqtt_memory import RESULT, Broker
 
@@ -42,3 +42,15 @@ async def test_what_was_on_its_way_beside_it_is_not_given_up_with_it() -> None:
             sent = [each for each in broker.sent if each.body == body]
             broker.say(sent[-1], "result", RESULT, attempt=str(len(sent)))
         assert [(await each).text for each in asks[1:]] == ["12", "12"]
+
+
+@pytest.mark.requirement("NET-6c")
+def test_connections_that_end_far_from_each_other_are_no_messages_fault() -> None:
+    deaths = Deaths()
+    for number in range(5):
+        deaths.count(number * (LATELY_S + 1.0))
+    assert deaths.number == 1
+    deaths.count(4 * (LATELY_S + 1.0) + LATELY_S)
+    assert deaths.number == 2
+    deaths.forget()
+    assert deaths.number == 0

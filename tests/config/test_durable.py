@@ -103,10 +103,10 @@ def test_a_folder_below_one_that_cannot_be_read_is_made(
 ) -> None:
     works = os.open
 
-    def closed(path: Path, flags: int) -> int:
+    def closed(path: Path, flags: int, mode: int = 0o777, dir_fd: int | None = None) -> int:
         if path == tmp_path:
             raise PermissionError(errno.EACCES, "Permission denied", str(path))
-        return works(path, flags)
+        return works(path, flags, mode, dir_fd=dir_fd)
 
     monkeypatch.setattr(os, "open", closed)
     make_folder(tmp_path / "a" / "b")

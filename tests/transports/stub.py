@@ -80,9 +80,10 @@ class StubDoor:
         self.keyring = keyring or Keyring()
         self.identities: list[Identity | None] = []
         self.principals: list[Principal] = []
+        self.chars: list[int] = []
         self.readiness = (True, "ready")
         self.running = NothingRuns()
-        self.kept = KeptAsks(lambda request, emit, ask_id: self.ask(request, emit))
+        self.kept = KeptAsks(lambda request, emit, ask_id, chars: self.ask(request, emit, chars))
         self.brake = FreeBrake()
         self.servers = StubServers()
         self.approval = StubApproval()
@@ -90,8 +91,9 @@ class StubDoor:
         self.live = StubLive()
         self.insight = StubInsight()
 
-    async def ask(self, request: AskRequest, emit: Emit) -> AskResult:
+    async def ask(self, request: AskRequest, emit: Emit, chars: int) -> AskResult:
         self.principals.append(request.principal)
+        self.chars.append(chars)
         return await self._ask(request, emit)
 
     def keys(self) -> Keyring:

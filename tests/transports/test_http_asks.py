@@ -76,7 +76,7 @@ async def test_a_result_that_made_room_is_gone_for_its_owner_and_admins_and_runs
 ):
     ran: list[str] = []
 
-    async def ask(request: AskRequest, emit: Emit, ask_id: str) -> AskResult:
+    async def ask(request: AskRequest, emit: Emit, ask_id: str, chars: int) -> AskResult:
         ran.append(ask_id)
         return finish(AskResult(ask_id, "answered", "x"), emit)
 
@@ -135,6 +135,42 @@ async def test_nobody_else_sees_or_touches_an_ask_but_an_admin(tmp_path: Path) -
         )
         again = await at.client.delete(f"/v1/asks/{ask_id}", headers=bearer("ann"))
         assert again.json() == {"cancelled": 0}
+
+
+BY_CALLER = ("cancelled.caller", "its caller ended this ask")
+BY_OPERATOR = ("cancelled.operator", "an operator ended this ask")
+
+
+@pytest.mark.requirement("NET-1b")
+@pytest.mark.parametrize(
+    ("owner", "who", "query", "told"),
+    [
+        ("boss", "boss", "", BY_CALLER),
+        ("ann", "boss", "", BY_OPERATOR),
+        ("boss", "boss", "?reason=stuck", ("cancelled.operator", "stuck")),
+        ("ann", "ann", "?reason=stuck", ("cancelled.caller", "stuck")),
+    ],
+)
+async def test_who_ends_an_ask_of_its_own_without_a_reason_is_its_caller_and_no_operator(
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    owner: str,
+    who: str,
+    query: str,
+    told: tuple[str, str],
+) -> None:
+    async with here(tmp_path) as at:
+        ask_id = (await at.ask(who=owner)).json()["ask_id"]
+        await at.upstream.received(1)
+        answer = await at.client.delete(f"/v1/asks/{ask_id}{query}", headers=bearer(who))
+        assert answer.json() == {"cancelled": 1}
+        kept = at.runtime.kept.find(ask_id)
+        assert kept is not None
+        error = (await kept.finished()).error
+    assert error is not None
+    assert (error.code, error.message) == told
+    warned = [each.levelname for each in caplog.records if "told to end" in each.getMessage()]
+    assert warned == (["WARNING"] if told[0] == "cancelled.operator" else [])
 
 
 @pytest.mark.parametrize("headers", [KEYED, {**KEYED, **EVENTS}], ids=["json", "stream"])

@@ -2,12 +2,17 @@ import asyncio
 import gzip
 import json
 import socket
+import threading
 from collections.abc import AsyncIterator
+from contextlib import suppress
 
 import pytest
 
+from session_runtime.errors import RequestError
+from session_runtime.transports.http.body import parsed
 from session_runtime.transports.http.door import HttpLimits
 from session_runtime.transports.http.protocol import MAX_HEAD_BYTES
+from session_runtime.wire import is_soon_read
 from tests.transports.stub import LIMITS, TEXT, calling, head, read_answer, serving
 
 BODY = json.dumps(TEXT).encode()
@@ -101,6 +106,26 @@ async def test_a_large_body_is_read_like_a_small_one() -> None:
         bad = await client.post("/v1/ask", json={"txt": text})
     assert (good.status_code, good.json()["text"]) == (200, f"you said {text}")
     assert (bad.status_code, bad.json()["error"]["code"]) == (400, "request.invalid")
+
+
+@pytest.mark.requirement("NET-5a")
+@pytest.mark.parametrize(
+    ("body", "aside"),
+    [
+        (b'{"text": "hello"}', False),
+        (b'{"text": "%s"}' % (b"x" * 60_000), False),
+        (b'{"text": "%s"}' % (b"x" * 70_000), True),
+        (b"[%s]" % b",".join([b"{}"] * 21_000), True),
+        (b"[%s]" % b",".join([b"1"] * 21_000), True),
+        (b"[" * 2_000 + b"]" * 2_000, True),
+    ],
+)
+async def test_a_body_that_takes_a_while_to_read_holds_up_nobody(body: bytes, aside: bool) -> None:
+    threads: list[threading.Thread] = []
+    with suppress(RequestError):  # one that is too deep
+        await parsed(body, lambda data: threads.append(threading.current_thread()))
+    assert is_soon_read(body) is not aside
+    assert all((each is not threading.main_thread()) is aside for each in threads)
 
 
 async def test_a_body_of_the_largest_size_is_taken() -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from session_runtime import AskRequest, AskResult
 from session_runtime.ask.kept_asks import KeptAsks
+from session_runtime.ask.lengths import chars_of_request
 from session_runtime.types import AskFinished, ConfirmationRequired, PendingCall
 from tests.transports.asking import DETACHED, here
 from tests.transports.configured import code
@@ -29,9 +30,11 @@ class Asks:
     )
     go_on: asyncio.Event = field(default_factory=asyncio.Event)
     asked: list[AskRequest] = field(default_factory=list)
+    chars: list[int] = field(default_factory=list)
 
-    async def __call__(self, request: AskRequest, emit: Emit, ask_id: str) -> AskResult:
+    async def __call__(self, request: AskRequest, emit: Emit, ask_id: str, chars: int) -> AskResult:
         self.asked.append(request)
+        self.chars.append(chars)
         result = AskResult("b", "answered", "Gone.")
         if len(self.asked) == 1:
             emit(ConfirmationRequired(ask_id=ask_id, seq=1, pending=WAITS))
@@ -76,6 +79,7 @@ async def test_consent_that_comes_before_the_ask_has_ended_counts_when_it_has() 
         ask.asks.go_on.set()
         assert (await confirming).status_code == 202
         assert [each.confirmations for each in ask.asks.asked] == [(), ("token",)]
+        assert ask.asks.chars == [*map(chars_of_request, ask.asks.asked)]
 
 
 @pytest.mark.requirement("RTE-9")

@@ -146,10 +146,10 @@ async def test_a_client_that_leaves_while_its_ask_waits_frees_its_place_in_the_q
     begun, left = asyncio.Event(), asyncio.Event()
     async with here(tmp_path, config, ("one", "two")) as at:
 
-        async def watched(request: AskRequest, emit: Emit) -> AskResult:
+        async def watched(request: AskRequest, emit: Emit, *, chars: int) -> AskResult:
             begun.set()
             try:
-                return await Runtime.ask(at.runtime, request, emit)
+                return await Runtime.ask(at.runtime, request, emit, chars=chars)
             finally:
                 left.set()
 

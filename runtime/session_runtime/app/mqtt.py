@@ -47,10 +47,10 @@ class RuntimeDoor:
         self._runtime = runtime
 
     async def ask(
-        self, request: AskRequest, emit: Callable[[AskEvent], None], ask_id: str
+        self, request: AskRequest, emit: Callable[[AskEvent], None], ask_id: str, chars: int
     ) -> AskResult:
         """See ``MqttDoor``."""
-        return await self._runtime.ask(request, emit, ask_id)
+        return await self._runtime.ask(request, emit, ask_id, chars)
 
     def cancel(self, ask_id: str, principal: Principal) -> bool:
         """See ``MqttDoor``: one may end its own asks, and an administrator all."""

@@ -26,7 +26,7 @@ from session_runtime.app.recorded import of_audit
 from session_runtime.app.records import AskRecords, open_records
 from session_runtime.app.servers import ListWatch, ServerControl
 from session_runtime.app.shared import SharedState
-from session_runtime.app.shown import deprecation_to_json, tool_to_json
+from session_runtime.app.shown import config_status_to_json, deprecation_to_json, tool_to_json
 from session_runtime.ask.emitter import Emit, discard
 from session_runtime.ask.kept_asks import KeptAsks
 from session_runtime.ask.service import ALL, AskService
@@ -137,10 +137,14 @@ class Runtime:
         return self._service
 
     async def ask(
-        self, request: AskRequest, emit: Emit = discard, ask_id: str | None = None
+        self,
+        request: AskRequest,
+        emit: Emit = discard,
+        ask_id: str | None = None,
+        chars: int | None = None,
     ) -> AskResult:
         """Answer one request; see ``AskService.ask`` (ASK-1)."""
-        return await self._service.ask(request, emit, ask_id)
+        return await self._service.ask(request, emit, ask_id, chars)
 
     def tools(
         self,
@@ -205,7 +209,7 @@ class Runtime:
             "asks": self.asks,
             "presence": self.presence(),
             "generations": self._builder.generations.report(),
-            "config": self._config_status(),
+            "config": config_status_to_json(self.live),
             "watcher": self._watcher.status(),
             "revocations": [revocation.to_json() for revocation in self.brake.list()],
             "trace_dropped": self._records.dropped,
@@ -229,17 +233,6 @@ class Runtime:
     def presence(self) -> dict[str, Any]:
         """What a fleet is told of this replica (NET-6)."""
         return presence_of(self.generation, self.live, self.asks, self._service.waiting)
-
-    def _config_status(self) -> dict[str, Any]:
-        """Whether what the sources say is in force, since when it is not, what is, and what came last."""
-        live, last, applied = self.live, self.live.receipts.last, self.live.receipts.applied
-        return {
-            "in_force": live.rejected_since is None,
-            "entry": None if applied is None else applied.entry,
-            "rejected_since": live.rejected_since,
-            "restart_needed": [change.key for change in live.waiting],
-            "last_receipt": None if last is None else last.to_json(),
-        }
 
     def metrics(self) -> str:
         """Numbers for a monitoring system, in the text format of Prometheus (REL-3)."""

@@ -34,8 +34,8 @@ KEEP_S: Final = 600.0
 
 _log: Final = logging.getLogger(__name__)
 
-AskFunction = Callable[[AskRequest, Emit, str], Coroutine[Any, Any, AskResult]]
-"""Runs one ask under a given id, as ``AskService.ask`` does."""
+AskFunction = Callable[[AskRequest, Emit, str, int], Coroutine[Any, Any, AskResult]]
+"""Runs one ask under a given id, of that length in characters, as ``AskService.ask`` does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,9 @@ class Bounds:
 class KeptAsk:
     """One ask that goes on without its client; whoever knows it may follow it and wait for its end."""
 
-    def __init__(self, ask_id: str, request: AskRequest, key: str | None, digest: bytes) -> None:
+    def __init__(
+        self, ask_id: str, request: AskRequest, key: str | None, digest: bytes, asked_chars: int
+    ) -> None:
         self.ask_id = ask_id
         self.principal: Final = request.principal.name
         self.user: Final = user_of(request)
@@ -69,7 +71,7 @@ class KeptAsk:
         self.ended: float | None = None
         self.kept_until: float | None = None
         self._request: AskRequest | None = request
-        self._asked_chars: Final = chars_of_request(request)
+        self._asked_chars: Final = asked_chars
 
     @property
     def request(self) -> AskRequest | None:
@@ -167,23 +169,30 @@ class KeptAsks:
         return kept
 
     async def start(
-        self, request: AskRequest, *, key: str | None = None, digest: bytes = b""
+        self,
+        request: AskRequest,
+        *,
+        key: str | None = None,
+        digest: bytes = b"",
+        chars: int | None = None,
     ) -> KeptAsk:
         """Start an ask that goes on without its caller, or join the one that ``joined`` gives.
 
         An ask that there is no room for has ended as ``busy.*`` when this returns, and is not kept.
-        ``digest`` stands for the content of the request. Raises RequestError as ``joined`` does, and
+        ``digest`` stands for the content of the request, ``chars`` is how long that is, if its door has
+        measured it. Raises RequestError as ``joined`` does, and
         BusyError (``busy.queue``) if the requests that have not ended are too long together.
         """
         if key is not None and (known := self.joined(request.principal.name, key, digest)):
             return known
-        kept = KeptAsk(new_ask_id(), request, key, digest)
+        chars = chars_of_request(request) if chars is None else chars
+        kept = KeptAsk(new_ask_id(), request, key, digest, chars)
         self._check_room(kept.chars)
         self._asked[kept.ask_id] = kept.chars
         self._asks[kept.ask_id] = kept
         if key is not None:
             self._by_key[kept.principal, key] = kept
-        asking = self._ask(request, partial(self._emit, kept), kept.ask_id)
+        asking = self._ask(request, partial(self._emit, kept), kept.ask_id, chars)
         task = asyncio.create_task(asking, name=f"kept {kept.ask_id}")
         self._tasks[kept.ask_id] = task
         task.add_done_callback(partial(self._is_done, kept))
@@ -313,7 +322,7 @@ def follow_up(
             code="confirmation.invalid",
         )
     if asked.call is not None:
-        return replace(asked, confirmations=confirmations, declined=declined, chars=None)
+        return replace(asked, confirmations=confirmations, declined=declined)
     return replace(
         asked,
         text=text,
@@ -321,7 +330,6 @@ def follow_up(
         history=(*asked.history, *result.new_messages),
         confirmations=confirmations,
         declined=declined,
-        chars=None,
     )
 
 

@@ -1,7 +1,6 @@
 """How long requests, events and results are, in characters, more or less; what is too long others decide."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Final
 
 from session_runtime.direct import DirectCall
@@ -52,10 +51,8 @@ def _chars_of_call(call: ToolCall) -> int:
 def chars_of_request(request: AskRequest) -> int:
     """How long a request is, in characters: all of it that its sender may make long.
 
-    One that was ``measured`` is not measured again.
+    A long one takes a while: whoever reads it measures it once, off the event loop.
     """
-    if request.chars is not None:
-        return request.chars
     who = request.identity
     names = (who.user, who.channel, who.group, request.conversation, request.model)
     lists = (who.roles or (), request.confirmations, request.declined)
@@ -67,11 +64,6 @@ def chars_of_request(request: AskRequest) -> int:
         + _chars_of_value(request.metadata)
         + chars_of_messages((*request.history, *request.messages))
     )
-
-
-def measured(request: AskRequest) -> AskRequest:
-    """Give the request with how long it is: a long one takes a while, so measure it off the event loop."""
-    return replace(request, chars=chars_of_request(request))
 
 
 def _chars_of_direct(call: DirectCall | None) -> int:

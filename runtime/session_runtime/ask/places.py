@@ -26,6 +26,7 @@ class Claim:
 
     ``conversation`` is None if the ask may run beside any other, ``own`` the most that its principal
     may have at once and ``of_user`` the most that its user may, None for no bound of their own.
+    ``measured`` is how long its request is, if that is known.
     """
 
     ask_id: str
@@ -35,10 +36,13 @@ class Claim:
     own: int | None = None
     of_user: int | None = None
     request: AskRequest | None = None
+    measured: int | None = None
 
     @cached_property
     def chars(self) -> int:
         """How long its request is; 0 for one with values of wrong types, which is refused when it runs."""
+        if self.measured is not None:
+            return self.measured
         try:
             return 0 if self.request is None else chars_of_request(self.request)
         except (TypeError, AttributeError):
@@ -272,13 +276,18 @@ Serial = Literal["queue", "cancel_previous", "parallel"]
 
 
 def claim_of(
-    ask_id: str, request: AskRequest, mode: Serial, own: int | None, of_user: int | None
+    ask_id: str,
+    request: AskRequest,
+    mode: Serial,
+    own: int | None,
+    of_user: int | None,
+    chars: int | None,
 ) -> Claim:
     """What a request claims; one with values of wrong types ends by itself as soon as it runs."""
     principal = principal_of(request)
     talk = None if mode == "parallel" else _text(request.conversation)
     most = own if principal.max_concurrent_asks is None else principal.max_concurrent_asks
-    return Claim(ask_id, principal.name, user_of(request), talk, most, of_user, request)
+    return Claim(ask_id, principal.name, user_of(request), talk, most, of_user, request, chars)
 
 
 def principal_of(request: AskRequest) -> Principal:

@@ -64,11 +64,12 @@ _log = logging.getLogger(__name__)
 class _Open:
     """An ask in flight: when it came on two clocks, and why it is being cancelled, if it is.
 
-    ``run`` is None while it waits for its turn.
+    ``run`` is None while it waits for its turn, ``chars`` unless the door told how long the request is.
     """
 
     ask_id: str
     request: AskRequest
+    chars: int | None
     at: float
     begun: float
     run: AskRun | None = None
@@ -136,17 +137,22 @@ class AskService:
         return self._draining
 
     async def ask(
-        self, request: AskRequest, emit: Emit = discard, ask_id: str | None = None
+        self,
+        request: AskRequest,
+        emit: Emit = discard,
+        ask_id: str | None = None,
+        chars: int | None = None,
     ) -> AskResult:
         """Answer one request; events go to ``emit``, the result last (ASK-1).
 
         Raises nothing but CancelledError, when the caller cancels; the ask's tools are cancelled
-        first and ``emit`` still gets the last event. ``ask_id`` is a new one unless it is given. An
+        first and ``emit`` still gets the last event. ``ask_id`` is a new one unless it is given,
+        ``chars`` how long the request is, if its door has measured it. An
         ask that has to wait for its turn does so here (ASK-13), without a generation.
         """
         ask_id = ask_id or new_ask_id()
         emitter = Emitter(ask_id, _unbreakable(emit))
-        ask = _Open(ask_id, request, time.time(), asyncio.get_running_loop().time())
+        ask = _Open(ask_id, request, chars, time.time(), asyncio.get_running_loop().time())
         self._open[ask_id] = ask
         self._idle.clear()
         try:
@@ -173,13 +179,15 @@ class AskService:
     def cancel(self, ask_id: str, reason: str, code: str = BY_OPERATOR) -> int:
         """Cancel an ask that has not ended, or ``ALL``; each ends as ``cancelled`` (REL-9).
 
-        Gives the number of asks that were told; those that were told before are not counted.
+        Gives the number of asks that were told; those that were told before are not counted. What an operator
+        does is logged as a warning.
         """
         why = ErrorInfo(code, reason)
         chosen = tuple(self._open.values()) if ask_id == ALL else self._named(ask_id)
         told = sum(self._tell(ask, why) for ask in chosen)
         if told:
-            _log.warning("%d running asks were told to end: %s", told, reason)
+            level = logging.WARNING if code == BY_OPERATOR else logging.INFO
+            _log.log(level, "%d running asks were told to end: %s", told, reason)
         return told
 
     def _named(self, ask_id: str) -> tuple[_Open, ...]:
@@ -274,7 +282,8 @@ class AskService:
     def _claim(self, ask: _Open) -> Claim:
         settings, of_user = self._settings, self._limits(ask.request).user_max_concurrent_asks
         own = settings.runtime.max_concurrent_asks_per_principal
-        return claim_of(ask.ask_id, ask.request, settings.ask.conversations, own, of_user)
+        mode = settings.ask.conversations
+        return claim_of(ask.ask_id, ask.request, mode, own, of_user, ask.chars)
 
     def _review(self) -> None:
         """Let in who waits and may run by the limits of another generation."""

@@ -40,13 +40,19 @@ def list_asks(daemon: ControlClient, as_json: bool) -> None:
 @command.command("cancel", epilog=exits.TABLE)
 @click.argument("ask_ids", metavar="ID...", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="Every ask that runs.")
-@click.option("--reason", metavar="TEXT", help="What the callers are told.")
+@click.option(
+    "--reason",
+    metavar="TEXT",
+    default="an operator ended this ask",
+    show_default=True,
+    help="What the callers are told.",
+)
 @daemon_options
 @json_option
 def cancel_asks(
     ask_ids: tuple[str, ...],
     everything: bool,
-    reason: str | None,
+    reason: str,
     daemon: ControlClient,
     as_json: bool,
 ) -> int:
@@ -65,11 +71,9 @@ def cancel_asks(
     return exits.USAGE if faults else exits.OK
 
 
-def _cancel(
-    daemon: ControlClient, ask_ids: Sequence[str], reason: str | None
-) -> tuple[int, list[str]]:
+def _cancel(daemon: ControlClient, ask_ids: Sequence[str], reason: str) -> tuple[int, list[str]]:
     """End each; one that has ended by itself keeps none of the others from being told."""
-    query = "" if reason is None else f"?{urlencode({'reason': reason})}"
+    query = f"?{urlencode({'reason': reason})}"
     cancelled, faults = 0, []
     for ask_id in ask_ids:
         try:

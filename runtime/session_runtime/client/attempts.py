@@ -16,11 +16,14 @@ class Attempts:
     """The attempts at one request, counted from 1; ``number`` is that of the latest, 0 before there is one.
 
     An attempt is out as soon as it leaves here, and may run until it is known not to: whoever got it refused
-    it, or nobody got it. ``cause`` is why the latest has no answer.
+    it, or nobody got it. ``cause`` is why the latest has no answer. One that only ``looks`` runs nothing.
+    ``left`` says whether there ever was one on its way.
     """
 
     number: int = 0
     cause: Exception | None = None
+    looks: bool = False
+    left: bool = False
     _out: set[int] = field(default_factory=set)
 
     def begin(self) -> None:
@@ -29,6 +32,7 @@ class Attempts:
 
     def leave(self) -> None:
         """The latest attempt leaves: from now on it may run."""
+        self.left = True
         self._out.add(self.number)
 
     def take_back(self) -> None:
@@ -43,7 +47,7 @@ class Attempts:
     @property
     def may_have_run(self) -> bool:
         """Whether any attempt may have run, or may yet."""
-        return bool(self._out)
+        return bool(self._out) and not self.looks
 
     def told_by(self, error: E) -> E:
         """The error that ends the request, which says whether it may have run."""

@@ -19,7 +19,8 @@ import httpx2
 from session_runtime.client.asking import asked, seconds
 from session_runtime.client.attempts import Attempts
 from session_runtime.client.http_answers import HttpAnswer, InvokeAnswer
-from session_runtime.client.http_line import CutError, HttpLine, refusal_of
+from session_runtime.client.http_line import CutError, HttpLine
+from session_runtime.client.http_told import is_cancelled, part, parts, refusal_of
 from session_runtime.client.http_tries import OnEvent, Run, no_answer
 from session_runtime.client.pauses import Pauses, Waits
 from session_runtime.errors import RequestError, SessionRuntimeError, TransientError
@@ -76,9 +77,11 @@ class HttpClient:
         timeout_s: float | None = None,
         idempotency_key: str | None = None,
     ) -> HttpAnswer:
-        """Ask, and give the answer; events go to ``on_event``. Whoever is cancelled here cancels the ask.
+        """Ask, and give the answer; events go to ``on_event``.
 
-        What is busy, cut off or restarted is sent again with the same key, and goes on where it was.
+        What is busy, cut off or restarted is sent again with the same key, and goes on where it was. Whoever
+        is cancelled or gives up here cancels the ask; but one with an ``idempotency_key`` goes on, for all
+        who wait for it or come back with that key: ``deadline_s`` bounds it, and ``cancel`` ends it.
         """
         return await self._run(
             "/v1/ask", asked(request, deadline_s), on_event, timeout_s, idempotency_key
@@ -95,7 +98,8 @@ class HttpClient:
         body = {**asked(request), "detach": True}
         if callback is not None:
             body["callback"] = callback
-        return str((await self._send("POST", "/v1/ask", body, idempotency_key))["ask_id"])
+        answer = await self._send("POST", "/v1/ask", body, idempotency_key)
+        return part(answer, "ask_id", str, may_have_run=True)
 
     async def confirm(
         self,
@@ -144,18 +148,19 @@ class HttpClient:
                 async with self._line.stream("GET", path) as stream:
                     until = self._until(self._timeout_s)
                     async for event in stream.events():
-                        after = int(event["seq"])
+                        after = part(event, "seq", int)
                         waits = self._waits()
                         yield event
                         if event["type"] == "ask.finished":
                             return
-                if (await self.get(ask_id))["state"] == "ended":
+                if part(await self.get(ask_id), "state", str) == "ended":
                     return  # all of it had been seen
             except (CutError, TransientError) as error:
                 try:
                     await self._pause(waits, error, until)
                 except CutError as late:
-                    raise no_answer(Attempts(cause=late), self._timeout_s) from late
+                    gone = Attempts(cause=late, looks=True)
+                    raise no_answer(gone, self._timeout_s, over=False) from late
             else:
                 await self._pause(waits, None)
 
@@ -165,11 +170,16 @@ class HttpClient:
 
     async def cancel(self, ask_id: str) -> bool:
         """End an ask; whether it had not ended, and was not told to, before."""
-        return bool((await self._send("DELETE", _place(ask_id)))["cancelled"])
+        attempts = Attempts()
+        answer = await self._send("DELETE", _place(ask_id), attempts=attempts)
+        if part(answer, "cancelled", int, may_have_run=True):
+            return True
+        return attempts.unsure and is_cancelled(await self.get(ask_id))
 
     async def models(self) -> tuple[str, ...]:
         """The profiles, the default one first."""
-        return tuple(each["id"] for each in (await self._send("GET", "/v1/models"))["data"])
+        data = parts(await self._send("GET", "/v1/models"), "data")
+        return tuple(part(each, "id", str) for each in data)
 
     async def tools(
         self, identity: Identity | None = None, *, schemas: bool = False
@@ -185,17 +195,23 @@ class HttpClient:
         while after is not None:
             more = [("after", after)] if after else []
             page = await self._send("GET", f"/v1/tools?{urlencode([*query, *more])}")
-            tools += page["tools"]
-            after = page.get("next")
+            tools += parts(page, "tools")
+            after = None if page.get("next") is None else part(page, "next", str)
         return tuple(tools)
 
     async def _send(
-        self, method: str, path: str, body: Mapping[str, Any] | None = None, key: str | None = None
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        key: str | None = None,
+        *,
+        attempts: Attempts | None = None,
     ) -> Mapping[str, Any]:
         """Send a request that is answered at once, again if that is harmless: with a key it is."""
         data = None if body is None else written_request(body)
         named = None if body is None else key or _new_key()
-        attempts = Attempts()
+        attempts = attempts or Attempts(looks=method == "GET")
         fetch = partial(self._line.fetch, method, path, data, named, leaves=attempts.leave)
         return await self._in_time(self._again(fetch, attempts), self._timeout_s, attempts)
 
@@ -228,7 +244,8 @@ class HttpClient:
                 self._finish(run, self._until(limit_s)), limit_s, run.attempts
             )
         except (asyncio.CancelledError, SessionRuntimeError):
-            await self._leave(run)
+            if key is None:  # under a key of the caller's, others may wait, or come back for it
+                await self._leave(run)
             raise
 
     async def _finish(self, run: Run, until: float) -> HttpAnswer:
@@ -268,8 +285,7 @@ class HttpClient:
                 async for event in stream.events():
                     run.hear(event)
                     if event["type"] == "ask.finished":
-                        result: Mapping[str, Any] = event["result"]
-                        return result
+                        return part(event, "result", dict)
         except SessionRuntimeError as error:
             if asks and not error.may_have_run:
                 run.refused()
@@ -298,10 +314,10 @@ class HttpClient:
         except (TimeoutError, CutError) as error:
             if isinstance(error, TimeoutError) and not limit.expired():
                 raise
-            raise no_answer(attempts, timeout_s) from error
+            raise no_answer(attempts, timeout_s, over=limit.expired()) from error
         except TransientError as error:
             if attempts.may_have_run:
-                raise no_answer(attempts, timeout_s) from error
+                raise no_answer(attempts, timeout_s, over=False) from error
             raise
         except SessionRuntimeError as error:
             attempts.told_by(error)

@@ -3,7 +3,6 @@
 When and how often a request is sent is decided in ``http``.
 """
 
-import json
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -13,7 +12,9 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from session_runtime.errors import PermanentError, RequestError, SessionRuntimeError, TransientError
+from session_runtime.client.asking import LONGEST_S
+from session_runtime.client.http_told import error_of, event_of, object_of
+from session_runtime.errors import RequestError
 
 CONNECT_S: Final = 10.0
 SILENCE_S: Final = 45.0
@@ -22,10 +23,6 @@ SILENCE_S: Final = 45.0
 _LEAVES: Final = ".send_request_headers.started"
 _KEY: Final = re.compile(r"[\x21-\x7e]{1,255}")
 _MOST_HEAD: Final = 64 * 1024
-_WHOSE_REQUEST_IS_WRONG: Final = ("request", "auth", "confirmation")
-_BUSY: Final = frozenset({429, 502, 503, 504})
-_BEHIND: Final = frozenset({502, 504})
-"""What stands before the daemon lost sight of it, so that it may have got the request."""
 
 
 Leaves = Callable[[], None]
@@ -51,8 +48,8 @@ class Stream:
                 *lines, rest = (rest + chunk).split(b"\n")
                 for line in lines:
                     if line.startswith(b"data: "):
-                        yield json.loads(line[6:])
-        except (httpx2.HTTPError, ValueError) as error:
+                        yield event_of(line[6:])
+        except (httpx2.HTTPError, ValueError, RecursionError) as error:
             raise CutError(_words(error)) from error
 
 
@@ -118,7 +115,7 @@ class HttpLine:
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise _cut(error) from error
         if response.is_success:
-            data = _object(response.content)
+            data = object_of(response.content)
             if data is not None:
                 return data
         raise error_of(response.status_code, response.content, _retry_after(response))
@@ -152,39 +149,6 @@ class HttpLine:
             await response.aclose()
 
 
-def error_of(status: int, body: bytes, wait_s: float | None = None) -> SessionRuntimeError:
-    """The error that an answer tells; TransientError if the same may be sent again."""
-    match _object(body):
-        case {"error": {"code": str(code), "message": str(message), **more}}:
-            waits = more.get("retry_after_s")
-            wait_s = float(waits) if isinstance(waits, int | float) else wait_s
-            if more.get("retryable") is True:
-                return TransientError(message, code=code, retry_after_s=wait_s)
-            if status < 500:
-                return RequestError(message, code=code)
-            return PermanentError(message, code=code)
-    told = f"the daemon, or what stands before it, answered with status {status} and no JSON object"
-    if status in _BUSY:
-        lost = status in _BEHIND
-        return TransientError(
-            told, code="daemon.no_answer", retry_after_s=wait_s, may_have_run=lost
-        )
-    return PermanentError(told, code="daemon.bad_answer")
-
-
-def refusal_of(result: Mapping[str, Any]) -> SessionRuntimeError | None:
-    """The error of an ask that was refused before it began; None if it did begin."""
-    error = result.get("error")
-    if result.get("refused") is not True or not isinstance(error, Mapping):
-        return None
-    message, code = str(error["message"]), str(error["code"])
-    if error.get("retryable") is True:
-        return TransientError(message, code=code, retry_after_s=error.get("retry_after_s"))
-    if code.partition(".")[0] in _WHOSE_REQUEST_IS_WRONG:
-        return RequestError(message, code=code)
-    return PermanentError(message, code=code)
-
-
 async def _refusal(response: httpx2.Response) -> Exception:
     try:
         body = (await response.aread())[:_MOST_HEAD]
@@ -202,7 +166,7 @@ def _headers(body: bytes | None, key: str | None) -> dict[str, str]:
 
 def _retry_after(response: httpx2.Response) -> float | None:
     text = response.headers.get("retry-after", "")
-    return float(text) if text.isascii() and text.isdigit() else None
+    return min(float(text), LONGEST_S) if text.isascii() and text.isdigit() else None
 
 
 def _check_key(name: str, key: str) -> None:
@@ -235,11 +199,3 @@ def _cut(error: httpx2.HTTPError | httpx2.InvalidURL) -> CutError | RequestError
 
 def _words(error: Exception) -> str:
     return str(error) or type(error).__name__
-
-
-def _object(body: bytes) -> dict[str, Any] | None:
-    try:
-        data = json.loads(body)
-    except ValueError:
-        return None
-    return data if isinstance(data, dict) else None

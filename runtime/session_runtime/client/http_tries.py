@@ -7,22 +7,30 @@ from typing import Any, Final
 
 from session_runtime.client.attempts import Attempts
 from session_runtime.client.http_answers import HttpAnswer
+from session_runtime.client.http_told import NO_ANSWER
 from session_runtime.errors import TransientError
 
 OnEvent = Callable[[Mapping[str, Any]], None]
 _log: Final = logging.getLogger(__name__)
 
 
-def no_answer(attempts: Attempts, timeout_s: float) -> TransientError:
-    """The error once the time of a request is up."""
-    sent = attempts.may_have_run
-    ran = "the request may have run" if sent else "the request did not arrive"
-    why = "" if attempts.cause is None else f"; the last attempt: {attempts.cause}"
+def no_answer(attempts: Attempts, timeout_s: float, *, over: bool) -> TransientError:
+    """The error once the time of a request is ``over``, or is too short for another attempt."""
+    cause = attempts.cause
+    late = f", and another attempt would come after the {timeout_s:g} s that there were"
+    why = "" if cause is None else f"; the last attempt: {cause}"
     return TransientError(
-        f"no answer came in {timeout_s:g} s; {ran}{why}",
-        code="daemon.no_answer",
-        may_have_run=sent,
+        f"no answer came{f' in {timeout_s:g} s' if over else late}; {_ran(attempts)}{why}",
+        code=NO_ANSWER,
+        retry_after_s=cause.retry_after_s if isinstance(cause, TransientError) else None,
+        may_have_run=attempts.may_have_run,
     )
+
+
+def _ran(attempts: Attempts) -> str:
+    if attempts.may_have_run:
+        return "the request may have run"
+    return "the request did not run" if attempts.left else "the request did not arrive"
 
 
 @dataclass(slots=True)

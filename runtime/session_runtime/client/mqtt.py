@@ -5,8 +5,6 @@ extra `mqtt`. What both ends agree on stands in ``wire/mqtt``.
 """
 
 import asyncio
-import importlib
-import importlib.util
 import logging
 import math
 import random
@@ -19,6 +17,7 @@ from typing import Any, Final, Literal, assert_never
 
 from session_runtime.client.answers import Answer
 from session_runtime.client.asking import asked, seconds
+from session_runtime.client.mqtt_ending import Left, place_of, unless_dropped, unwanted
 from session_runtime.client.mqtt_faults import deadly, not_taken, wait_or_raise
 from session_runtime.client.mqtt_line import (
     Broker,
@@ -31,6 +30,7 @@ from session_runtime.client.mqtt_line import (
 from session_runtime.client.mqtt_pending import Fault, OnEvent, Pending
 from session_runtime.client.mqtt_replicas import GONE_S, News, Replicas
 from session_runtime.client.mqtt_request import Request, Signer
+from session_runtime.client.mqtt_setup import checked_prefix, connect_to, own_level
 from session_runtime.client.pauses import FIRST_WAIT_S, Waits
 from session_runtime.client.trials import DEATHS, Trials
 from session_runtime.errors import PermanentError, RequestError, TransientError
@@ -42,9 +42,6 @@ from session_runtime.wire.mqtt import (
     EVENTS,
     STARTED,
     ask_topic,
-    is_client_name,
-    is_prefix,
-    is_replica_name,
     replica_topic,
     reply_root,
     status_topic,
@@ -55,8 +52,6 @@ SILENCE_S: Final = 60.0
 
 STEADY_S: Final = 10.0
 """A connection that lasted so long was a good one: the next is made soon if it breaks."""
-
-_LIBRARY: Final = "session_runtime.client.mqtt_broker"
 
 _Went = Literal["sent", "nobody", "lost"]
 """What became of a message to the broker: it is there, nobody takes it, or the connection broke."""
@@ -103,15 +98,16 @@ class MqttClient:
         connect: Connect | None = None,
         wall: Callable[[], float] = time.time,
     ) -> None:
-        self._connect = _connect_to(broker or Broker()) if connect is None else connect
-        self._prefix = _prefix(prefix)
-        level = _name(name, broker)
+        self._connect = connect_to(broker or Broker()) if connect is None else connect
+        self._prefix = checked_prefix(prefix)
+        level = own_level(name, broker)
         self._reply = f"{reply_root(prefix)}{level}/{secrets.token_hex(8)}"
         self._statuses = status_topic(prefix, "")
         self._signer = signer
         self._wall = wall
         self._silence_s = silence_s
         self._pending: dict[bytes, Pending] = {}
+        self._left = Left()
         self._limits: set[asyncio.Timeout] = set()
         self._replicas = Replicas(gone_s, self._notice)
         self._trials = Trials()
@@ -162,18 +158,48 @@ class MqttClient:
     async def cancel(self, ask_id: str, *, timeout_s: float = 30.0) -> bool:
         """End an ask of this client, which is told of it by its result; whether it was told to just now.
 
-        ``ask_id`` is in its events. RequestError if no ask of that id waits here, and else as ``ask``.
+        ``ask_id`` is in its events. One that nobody waits for any more, as the time was up, is ended too, and
+        one whose replica is gone is not asked anew: it raises PermanentError, ``cancelled.caller``.
+        RequestError if no ask of that id is known here, and else as ``ask``.
         """
-        found = (each for each in self._pending.values() if each.ask_id == ask_id)
-        replica = next((each.replica for each in found), None)
-        if replica is None:
-            raise RequestError(
-                f"no ask {ask_id!r} waits here: give the ask_id of an event of one that does",
-                code="request.unknown_ask",
-            )
-        pending = Pending(None, replica=replica)
-        body = written_request({CANCEL: ask_id})
-        answer = await self._in_time(body, pending, seconds("timeout_s", timeout_s))
+        timeout_s = seconds("timeout_s", timeout_s)
+        found = (each for each in self._pending.values() if ask_id in each.ask_ids)
+        pending, replica = next(found, None), self._left.replica_of(ask_id)
+        if pending is not None:
+            pending.unwanted = True
+            return await self._follow_to_end(pending, timeout_s)
+        if replica is not None:
+            return bool(await self._tell_to_end(replica, ask_id, timeout_s))
+        raise RequestError(
+            f"no ask {ask_id!r} waits here: give the ask_id of an event of one that does",
+            code="request.unknown_ask",
+        )
+
+    async def _follow_to_end(self, pending: Pending, timeout_s: float) -> bool:
+        """End an ask that waits here, wherever it is by then."""
+        limit = asyncio.timeout(timeout_s)
+        try:
+            async with limit:
+                while (place := await place_of(pending)) is not None:
+                    telling = self._tell_to_end(*place, timeout_s)
+                    told = await unless_dropped(pending, telling)
+                    if told is not None:
+                        return told
+                return pending.dropped.is_set()
+        except TimeoutError as error:
+            raise self._no_answer(pending, f"in {timeout_s:g} s") from error
+
+    async def _tell_to_end(self, replica: str, ask_id: str, timeout_s: float) -> bool | None:
+        """What a replica says of the end of its ask; None if it is gone, and its ask with it."""
+        pending = Pending(None, replica=replica, unwanted=True)
+        try:
+            answer = await self._in_time(written_request({CANCEL: ask_id}), pending, timeout_s)
+        except PermanentError:
+            if not pending.dropped.is_set():
+                raise
+            self._left.drop(ask_id)
+            return None
+        self._left.drop(ask_id)
         return bool(answer.result[CANCELLED])
 
     async def _in_time(self, body: bytes, pending: Pending, timeout_s: float) -> MqttAnswer:
@@ -186,7 +212,9 @@ class MqttClient:
         self._limits.add(limit)
         try:
             async with limit:
-                return await self._ask(Request(body, correlation, until, self._wall), pending)
+                answer = await self._ask(Request(body, correlation, until, self._wall), pending)
+                pending.lose_replica()
+                return answer
         except TimeoutError as error:
             if not limit.expired():
                 raise  # it is what on_event raised
@@ -195,12 +223,16 @@ class MqttClient:
         finally:
             self._limits.discard(limit)
             del self._pending[correlation]
+            if pending.replica is not None and pending.ask_id is not None:
+                self._left.add(pending.ask_id, pending.replica)
+            pending.end()
 
     def _no_answer(self, pending: Pending, when: str) -> TransientError:
         if pending.attempts.may_have_run:
             return TransientError(
                 f"no answer came {when}; the request may have run",
                 code="mqtt.no_answer",
+                retry_after_s=None if pending.refusal is None else pending.refusal.retry_after_s,
                 may_have_run=True,
             )
         if pending.refusal is not None:
@@ -222,6 +254,9 @@ class MqttClient:
             if line is None:
                 continue
             topic = self._where(pending, silent=silent == number)
+            if pending.unwanted and topic == ask_topic(self._prefix):
+                pending.dropped.set()
+                raise unwanted(pending.attempts)
             pending.again, silent = False, None
             went = "sent" if topic is None else await self._given(line, topic, request, pending)
             if went == "lost":
@@ -256,14 +291,14 @@ class MqttClient:
         if known == "away" or (known is None and not silent):
             return None
         if known != "there":
-            pending.replica = None
+            pending.lose_replica()
             return ask_topic(self._prefix)
         may_be_lost = silent or pending.again
         return replica_topic(self._prefix, pending.replica) if may_be_lost else None
 
     async def _given(self, line: Line, topic: str, request: Request, pending: Pending) -> _Went:
         """Give it to the broker, alone if a connection broke over it; raises for one that is not taken."""
-        async with self._trials.turn(pending.deaths):
+        async with self._trials.turn(pending.deaths.number):
             if line is not self._line:
                 return "lost"
             if pending.final is not None:
@@ -277,11 +312,12 @@ class MqttClient:
                 raise not_taken(error, pending.attempts) from error
             except LineError as error:
                 pending.again = True
-                pending.deaths += error.broke
-                if pending.deaths < DEATHS or pending.replica is not None:
+                if error.broke:
+                    pending.deaths.count(asyncio.get_running_loop().time())
+                if pending.deaths.number < DEATHS or pending.replica is not None:
                     return "lost"
                 raise pending.attempts.told_by(deadly(request)) from error
-            pending.deaths = 0
+            pending.deaths.forget()
             return went
 
     async def _sent(self, line: Line, topic: str, request: Request, pending: Pending) -> _Went:
@@ -353,36 +389,3 @@ class MqttClient:
                     assert_never(news)
             if concerned:
                 pending.send_again()
-
-
-def _connect_to(broker: Broker) -> Connect:
-    if importlib.util.find_spec("aiomqtt") is None:
-        raise PermanentError(
-            "aiomqtt is not installed: pip install '.[mqtt]' in the source tree of session-runtime",
-            code="mqtt.no_library",
-        )
-    # aiomqtt is an extra: whoever brings connections of their own needs nothing of it
-    connect: Connect = importlib.import_module(_LIBRARY).BrokerConnect(broker)
-    return connect
-
-
-def _prefix(prefix: str) -> str:
-    if not is_prefix(prefix):
-        raise ValueError(
-            f"prefix {prefix!r} cannot be part of a topic: give that of the daemons (mqtt.prefix), at most"
-            " 8 names joined by /, without spaces, +, # and $"
-        )
-    return prefix
-
-
-def _name(name: str | None, broker: Broker | None) -> str:
-    """The level of a client's own topic; ValueError for a name that can be none."""
-    if name is None:
-        user = None if broker is None else broker.username
-        return user if user is not None and is_replica_name(user) else "client"
-    if not is_client_name(name):
-        raise ValueError(
-            f"name {name!r} cannot be part of a topic: use printable characters without +, # and spaces,"
-            " and no empty level"
-        )
-    return name

@@ -139,6 +139,7 @@ class Acks:
 
     def give_up(self) -> None:
         """Wait no longer: the connection is over."""
+        self._hear_end()
         for waiting in self._waiting.values():
             if not waiting.done():
                 waiting.set_exception(BrokenError("the connection broke"))
@@ -168,8 +169,15 @@ class Acks:
         self.taken_over = reason.value == _TAKEN_OVER
         if self._on_disconnect is not None:
             self._on_disconnect(client, userdata, flags, reason, properties)
+        self._hear_end()
         self._gone.set()
         self.give_up()
+
+    def _hear_end(self) -> None:
+        """Take note of why the connection ended, which the library tells nobody who has left by then."""
+        ended = self._client._disconnected  # noqa: SLF001 - see above
+        if ended.done() and not ended.cancelled():
+            ended.exception()
 
     def _came(self, client: Connection, userdata: object, message: MQTTMessage) -> None:
         """Note which messages may be repeated; a number is that of one message until it is acknowledged."""

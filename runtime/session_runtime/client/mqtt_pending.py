@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from session_runtime.client.attempts import Attempts
 from session_runtime.client.mqtt_line import Received
+from session_runtime.client.trials import Deaths
 from session_runtime.errors import RequestError
 from session_runtime.wire import parse_json
 from session_runtime.wire.mqtt import ALIVE, CANCELLED, ERROR, RESULT, is_replica_name
@@ -48,7 +49,9 @@ class Pending:
     ``replica`` has begun it as the ask ``ask_id``, as far as is known; ``number`` is that of the connection
     it was last sent by, ``sent_at`` when that was by the clock of the loop. ``idle`` says that nobody was
     there to take it, ``refusal`` why it was refused last, ``deaths`` how many connections broke while the
-    broker was given it. ``changed`` is set with each message, and when it may have to be sent again.
+    broker was given it. ``changed`` is set with each message, when it may have to be sent again, and when it
+    is ``over``. ``ask_ids`` are all its names, one of each replica that had it. Once it is ``unwanted`` it is
+    told to end, and if it is with nobody then it is ``dropped``.
     """
 
     on_event: OnEvent | None
@@ -57,13 +60,17 @@ class Pending:
     replica: str | None = None
     ask_id: str | None = None
     sent_at: float = 0.0
-    deaths: int = 0
+    deaths: Deaths = field(default_factory=Deaths)
     idle: bool = False
     again: bool = False
     final: LastWord | None = None
     refusal: Fault | None = None
     fault: Exception | None = None
+    ask_ids: set[str] = field(default_factory=set)
+    unwanted: bool = False
+    over: bool = False
     changed: asyncio.Event = field(default_factory=asyncio.Event)
+    dropped: asyncio.Event = field(default_factory=asyncio.Event)
 
     def sending(self, number: int) -> Mapping[str, str]:
         """It is sent now, by the connection of that number; gives what is said of the attempt."""
@@ -78,6 +85,15 @@ class Pending:
         """Nobody was there to take what was sent just now, so that it cannot have run."""
         self.attempts.take_back()
         self.idle = True
+
+    def end(self) -> None:
+        """Nobody waits for it any more."""
+        self.over = True
+        self.changed.set()
+
+    def lose_replica(self) -> None:
+        """Its replica is gone: it has neither that nor a name any more."""
+        self.replica = self.ask_id = None
 
     def send_again(self) -> None:
         """What was sent may be lost."""
@@ -127,7 +143,9 @@ class Pending:
             if not isinstance(ask_id, str) or ask_id == self.ask_id:
                 return
             event = {"type": ALIVE, "ask_id": ask_id}
-        self.ask_id = ask_id if isinstance(ask_id, str) else self.ask_id
+        if isinstance(ask_id, str):
+            self.ask_id = ask_id
+            self.ask_ids.add(ask_id)
         if self.on_event is None:
             return
         try:

@@ -4,15 +4,38 @@ For both ends. Which connection there is, and what is told of a message that is 
 """
 
 import asyncio
+import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Final
 
 DEATHS: Final = 3
-"""After so many connections that ended while a message was given to the broker, it is given up.
+"""After so many connections that ended lately while a message was given to the broker, it is given up.
 
 It was alone on its way for all of them but the first.
 """
+
+
+LATELY_S: Final = 60.0
+"""Connections that ended further apart than this have causes of their own."""
+
+
+@dataclass(slots=True)
+class Deaths:
+    """How many connections ended lately while a message was given to the broker; times in seconds."""
+
+    number: int = 0
+    last: float = -math.inf
+
+    def count(self, now: float) -> None:
+        """Another one ended now."""
+        self.number = self.number + 1 if now - self.last <= LATELY_S else 1
+        self.last = now
+
+    def forget(self) -> None:
+        """The broker has the message: it is not the reason."""
+        self.number = 0
 
 
 class Trials:

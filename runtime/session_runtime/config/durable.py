@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from session_runtime.state_files import keep_owner, make_state_folder
+from session_runtime.state_files import keep_owner, make_state_folder, open_state_folder
 
 Step = Callable[[str], None]
 """Told of each step of a write before the next one; for tests that stop there."""
@@ -74,13 +74,17 @@ def _confirm(folder: int) -> None:
 
 
 @contextmanager
-def own_folder(folder: Path, wait_s: float = _WAIT_S) -> Iterator[int]:
+def own_folder(
+    folder: Path, wait_s: float = _WAIT_S, *, state_dir: Path | None = None
+) -> Iterator[int]:
     """Keep other writers of this module out of a folder, and give a handle of it.
+
+    Below ``state_dir`` no link to it is followed.
 
     What writers left that were killed is removed. Raises OSError; TimeoutError if somebody else keeps
     the folder for longer than ``wait_s`` seconds, which everybody can who may read it.
     """
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    handle = open_state_folder(folder, state_dir or folder)
     try:
         _lock(folder, handle, time.monotonic() + wait_s)
         for name in (path.name for path in folder.iterdir()):

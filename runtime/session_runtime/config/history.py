@@ -72,7 +72,7 @@ class History:
         """
         content = masked(data)
         make_folder(self._folder, self._folder.parent)
-        with own_folder(self._folder, WAIT_S) as folder:
+        with own_folder(self._folder, WAIT_S, state_dir=self._folder.parent) as folder:
             numbers = self._numbers()
             newest = numbers[0] if numbers else 0
             if newest and self._equals(newest, content, digest):

@@ -14,7 +14,12 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from session_runtime.state_files import make_state_folder, open_state_file, way_out
+from session_runtime.state_files import (
+    make_state_folder,
+    open_state_file,
+    open_state_folder,
+    way_out,
+)
 from session_runtime.threads import in_thread
 from session_runtime.trace.redact import MASK, redact_text
 from session_runtime.wire import printable
@@ -168,13 +173,21 @@ class _Writer:
         file = open_state_file(self._path, flags, state_dir)
         try:
             if os.fstat(file).st_size + len(text) > self._max_bytes:
-                self._path.replace(self._path.with_name(f"{self._path.name}.1"))
+                self._set_aside(state_dir)
                 os.close(file)
                 file = open_state_file(self._path, flags, state_dir)
             while text:
                 text = text[os.write(file, text) :]
         finally:
             os.close(file)
+
+    def _set_aside(self, state_dir: Path) -> None:
+        """Give the full file the name of the one before it."""
+        folder, name = open_state_folder(self._path.parent, state_dir), self._path.name
+        try:
+            os.replace(name, f"{name}.1", src_dir_fd=folder, dst_dir_fd=folder)
+        finally:
+            os.close(folder)
 
     def _tell(self, error: OSError) -> None:
         if not self._troubled:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from session_runtime.errors import ToolError
-from session_runtime.state_files import keep_owner, make_state_folder, told_of
+from session_runtime.state_files import keep_owner, make_state_folder, refuse_link, told_of
 
 Begin = Literal["BEGIN", "BEGIN IMMEDIATE"]
 Migration = Sequence[str]
@@ -85,6 +85,7 @@ def _make(path: Path) -> None:
     It gets its name only after it was closed here: to close a file drops all locks that this process has
     on it, and another thread may have some as soon as it can open it.
     """
+    refuse_link(path)
     if path.exists():
         return
     make_state_folder(path.parent, path.parent)

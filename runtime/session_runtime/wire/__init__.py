@@ -23,6 +23,7 @@ from session_runtime.wire.outgoing import (
     usage_to_json,
 )
 from session_runtime.wire.strict import (
+    is_soon_read,
     parse_json,
     parse_request,
     strict_json,
@@ -42,6 +43,7 @@ __all__ = [
     "event_to_json",
     "invoke_from_json",
     "invoked_to_json",
+    "is_soon_read",
     "message_from_json",
     "message_to_json",
     "parse_json",

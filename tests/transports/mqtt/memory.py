@@ -156,12 +156,14 @@ class StubDoor:
         self.keyring = Keyring()
         self.signers: Mapping[str, MqttSigner] = {}
         self.asked: list[AskRequest] = []
+        self.chars: list[int] = []
         self.named: list[str] = []
         self.cancelled: list[tuple[str, str]] = []
         self.told = {"generation": 1}
 
-    async def ask(self, request: AskRequest, emit: Emit, ask_id: str) -> AskResult:
+    async def ask(self, request: AskRequest, emit: Emit, ask_id: str, chars: int) -> AskResult:
         self.asked.append(request)
+        self.chars.append(chars)
         self.named.append(ask_id)
         return await self._ask(request, emit)
 

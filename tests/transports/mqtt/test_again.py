@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from session_runtime.ask.lengths import chars_of_request
 from session_runtime.transports.mqtt.window import Answer, MemoryWindow
 from session_runtime.types import AskRequest, AskResult, ErrorInfo
 from tests.transports.mqtt.memory import (
@@ -47,7 +48,7 @@ async def test_the_same_request_again_gets_the_kept_answer_which_says_so() -> No
     async with served(stub) as door:
         [first] = await door.send(asking(properties=QUIET))
         [second] = await door.send(asking(properties=AGAIN))
-    assert len(stub.asked) == 1
+    assert stub.chars == [chars_of_request(stub.asked[0])]
     said = {**first.properties, "kept": "yes", "attempt": "2"}
     assert second == replace(first, properties=said)
 

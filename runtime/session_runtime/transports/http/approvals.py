@@ -8,11 +8,11 @@ from starlette.routing import Route
 
 from session_runtime.threads import aside
 from session_runtime.transports.http.answers import json_answer
-from session_runtime.transports.http.body import read_body
+from session_runtime.transports.http.body import parsed, read_body
 from session_runtime.transports.http.door import HttpDoor, HttpLimits
 from session_runtime.transports.http.guard import Gate, require_admin
 from session_runtime.transports.http.query import check_query
-from session_runtime.wire import approve_from_json, parse_json
+from session_runtime.wire import approve_from_json
 
 
 def approval_routes(door: HttpDoor, gate: Gate, limits: HttpLimits) -> list[Route]:
@@ -30,7 +30,7 @@ def approval_routes(door: HttpDoor, gate: Gate, limits: HttpLimits) -> list[Rout
         principal = gate.admit(request.scope)
         require_admin(principal)
         body = await read_body(request, limits.max_body_bytes, limits.body_timeout_s)
-        match approve_from_json(parse_json(body)):
+        match await parsed(body, approve_from_json):
             case (name, digest):
                 done = await door.approval.approve(name, digest, principal.name)
             case str() as server:

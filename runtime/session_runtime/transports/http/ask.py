@@ -14,7 +14,7 @@ from starlette.types import Receive
 
 from session_runtime.ask.emitter import discard
 from session_runtime.ask.kept_asks import KeptAsk, is_turned_away
-from session_runtime.ask.lengths import chars_of_result, measured
+from session_runtime.ask.lengths import chars_of_request, chars_of_result
 from session_runtime.callbacks.box import Expected
 from session_runtime.errors import RequestError
 from session_runtime.transports.follow import Follower
@@ -43,10 +43,12 @@ _KEY: Final = re.compile(r"[\x21-\x7e]{1,255}")
 class Asked:
     """What a client asks, and how: ``key`` and ``digest`` tell whether it has asked the same before.
 
-    ``callback`` names who is told of the end, ``answered`` writes the result where it is not streamed.
+    ``chars`` is how long the request is, ``callback`` names who is told of the end, ``answered`` writes the
+    result where it is not streamed.
     """
 
     request: AskRequest
+    chars: int
     form: Form
     detach: bool = False
     key: str | None = None
@@ -69,11 +71,12 @@ class AskEndpoint:
         form = choose_form(",".join(request.headers.getlist("accept")))
         key = key_of(request)
         body = await read_body(request, self._limits.max_body_bytes, self._limits.body_timeout_s)
-        asked, detach, callback = await parsed(body, _read)
+        asked, chars, detach, callback = await parsed(body, _read)
         principal = self._gate.admit(request.scope)
         asked = replace(asked, principal=principal, trace=trace_of(request.scope))
         digest = b"" if key is None else hashlib.sha256(body).digest()
-        return await self.answer(Asked(asked, form, detach, key, digest, callback), request.receive)
+        wanted = Asked(asked, chars, form, detach, key, digest, callback)
+        return await self.answer(wanted, request.receive)
 
     async def answer(self, asked: Asked, receive: Receive) -> Response | EventStream:
         """Run what is asked; one with a key or that is detached goes on without its client."""
@@ -101,12 +104,15 @@ class AskEndpoint:
     async def _attach(self, asked: Asked, receive: Receive) -> Response | EventStream:
         if asked.form == "events":
             outbox = Outbox()
-            work = partial(self._door.ask, asked.request, outbox.emit)
+            work = partial(self._door.ask, asked.request, outbox.emit, chars=asked.chars)
             return EventStream(outbox, work, self._stop, self._limits.ping_s, AskForm())
-        return await self._wait(asked, partial(self._door.ask, asked.request, discard), receive)
+        work = partial(self._door.ask, asked.request, discard, chars=asked.chars)
+        return await self._wait(asked, work, receive)
 
     async def _start(self, asked: Asked) -> KeptAsk:
-        return await self._door.kept.start(asked.request, key=asked.key, digest=asked.digest)
+        return await self._door.kept.start(
+            asked.request, key=asked.key, digest=asked.digest, chars=asked.chars
+        )
 
     def _expect(self, kept: KeptAsk, callback: str) -> None:
         if kept.result is None or not is_turned_away(kept.result):
@@ -156,5 +162,6 @@ def key_of(request: Request) -> str | None:
     return given[0]
 
 
-def _read(data: object) -> tuple[AskRequest, bool, str | None]:
-    return measured(request_from_json(data)), detach_from_json(data), callback_from_json(data)
+def _read(data: object) -> tuple[AskRequest, int, bool, str | None]:
+    request = request_from_json(data)
+    return request, chars_of_request(request), detach_from_json(data), callback_from_json(data)

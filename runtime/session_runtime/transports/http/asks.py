@@ -6,6 +6,7 @@ Who made an ask sees and touches it, and so does an admin; for all others it doe
 import asyncio
 import hashlib
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from starlette.requests import Request
@@ -13,9 +14,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from session_runtime.ask.kept_asks import KeptAsk, follow_up, no_longer_kept
+from session_runtime.ask.lengths import chars_of_request
 from session_runtime.ask.service import ALL, BY_OPERATOR
 from session_runtime.errors import RequestError
 from session_runtime.registry.revocations import checked_reason
+from session_runtime.threads import aside
 from session_runtime.transports.http.accept import choose_form
 from session_runtime.transports.http.answers import STOPPING, error_answer, json_answer, written
 from session_runtime.transports.http.ask import Asked, AskEndpoint, key_of
@@ -97,11 +100,13 @@ class _Asks:
             if not await self._ask.attend(kept, request.receive):
                 return error_answer(STOPPING, 503)
             kept = self._own(request)
-        principal = self._gate.admit(request.scope)
         asked = follow_up(kept, *said)
+        chars = await aside("measure a request", partial(chars_of_request, asked))
+        principal = self._gate.admit(request.scope)
         asked = replace(asked, principal=principal, trace=trace_of(request.scope))
         digest = hashlib.sha256(kept.ask_id.encode() + body).digest()
-        return await self._ask.answer(Asked(asked, form, detach, key, digest), request.receive)
+        wanted = Asked(asked, chars, form, detach, key, digest)
+        return await self._ask.answer(wanted, request.receive)
 
     def _own(self, request: Request) -> KeptAsk:
         """The ask that its maker is on about; no admin gives consent for others."""
@@ -121,18 +126,29 @@ class _Asks:
         return await written(ended.chars, lambda: json_answer(_ended(ended, result)))
 
     def _cancel(self, request: Request, principal: Principal) -> Response:
-        """``DELETE ?reason=``: end one, or ``all``; tells how many were not ending yet."""
-        wanted = request.path_params["id"]
-        by_caller = not principal.admin
-        reason = _reason(request, _CALLER_ENDED if by_caller else _OPERATOR_ENDED)
+        """``DELETE ?reason=``: end one, or ``all``; tells how many were not ending yet.
+
+        An admin acts as an operator, but for an ask of its own that it ends without a reason.
+        """
+        wanted, given = request.path_params["id"], _reason(request)
         if wanted == ALL:
             require_admin(principal)
-        elif self._running(wanted, principal) is None:
-            kept = self._door.kept.find(wanted)
-            if kept is None or not _is_for(principal, kept.principal):
-                raise self._no_such_ask(wanted, principal)
+            is_own = False
+        else:
+            is_own = self._owner(wanted, principal) == principal.name
+        by_caller = not principal.admin or (is_own and given is None)
         code = _BY_CALLER if by_caller else BY_OPERATOR
+        reason = given or (_CALLER_ENDED if by_caller else _OPERATOR_ENDED)
         return json_answer({"cancelled": self._door.running.cancel(wanted, reason, code)})
+
+    def _owner(self, wanted: str, principal: Principal) -> str:
+        """Whose an ask is that runs or is kept; RequestError if there is none for this principal."""
+        if running := self._running(wanted, principal):
+            return running.principal
+        kept = self._door.kept.find(wanted)
+        if kept is None or not _is_for(principal, kept.principal):
+            raise self._no_such_ask(wanted, principal)
+        return kept.principal
 
     def _kept(self, wanted: str, principal: Principal) -> KeptAsk:
         kept = self._door.kept.find(wanted)
@@ -179,9 +195,10 @@ def _is_for(principal: Principal, owner: str) -> bool:
     return principal.admin or principal.name == owner
 
 
-def _reason(request: Request, otherwise: str) -> str:
+def _reason(request: Request) -> str | None:
     check_query(request.query_params, ("reason",))
-    return checked_reason(request.query_params.get("reason", otherwise))
+    given = request.query_params.get("reason")
+    return None if given is None else checked_reason(given)
 
 
 def _sequence(where: str, text: str) -> int:

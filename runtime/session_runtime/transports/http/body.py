@@ -12,11 +12,10 @@ from session_runtime.errors import RequestError
 from session_runtime.threads import aside
 from session_runtime.transports.http.answers import JSON_TYPE
 from session_runtime.transports.http.door import HttpLimits
-from session_runtime.wire import parse_request
+from session_runtime.wire import is_soon_read, parse_request
 
 T = TypeVar("T")
 
-_LARGE_BYTES: Final = 64 * 1024
 _MAX_DISCARDED: Final = 64 * 1024 * 1024
 
 
@@ -29,8 +28,8 @@ async def read_body(request: Request, max_bytes: int, timeout_s: float) -> bytes
 
 
 async def parsed(body: bytes, read: Callable[[object], T]) -> T:
-    """Read the JSON of a body; a large one in a thread, so that it does not hold up other asks."""
-    if len(body) <= _LARGE_BYTES:
+    """Read the JSON of a body; one that takes a while in a thread, so that it holds up no other asks."""
+    if is_soon_read(body):
         return read(parse_request(body))
     return await aside("read a request", lambda: read(parse_request(body)))
 

@@ -9,10 +9,10 @@ from starlette.routing import Route
 from session_runtime.errors import RequestError
 from session_runtime.registry.revoked import Matching
 from session_runtime.transports.http.answers import json_answer
-from session_runtime.transports.http.body import read_body
+from session_runtime.transports.http.body import parsed, read_body
 from session_runtime.transports.http.door import HttpDoor, HttpLimits
 from session_runtime.transports.http.guard import Gate, require_admin
-from session_runtime.wire import parse_json, revoke_from_json
+from session_runtime.wire import revoke_from_json
 
 _LONGEST_NUMBER: Final = 15
 
@@ -46,7 +46,7 @@ class _Revocations:
     async def _revoke(self, request: Request) -> Response:
         """``POST``: take away what a pattern matches; tells what that is now."""
         body = await read_body(request, self._limits.max_body_bytes, self._limits.body_timeout_s)
-        pattern, reason = revoke_from_json(parse_json(body))
+        pattern, reason = await parsed(body, revoke_from_json)
         principal = self._gate.admit(request.scope)
         require_admin(principal)
         brake = self._door.brake

@@ -38,7 +38,7 @@ from session_runtime.transports.http.guard import Gate
 from session_runtime.transports.http.head import trace_of
 from session_runtime.transports.http.query import check_query
 from session_runtime.transports.outbox import Outbox
-from session_runtime.types import AskRequest, AskResult
+from session_runtime.types import AskResult
 
 
 def completion_routes(
@@ -70,7 +70,7 @@ class _Completions:
         principal = self._gate.admit(request.scope)
         asked = replace(wanted.asked, principal=principal, trace=trace_of(request.scope))
         wanted = replace(wanted, asked=asked)
-        kept = None if key is None else await self._keep(asked, key, body)
+        kept = None if key is None else await self._keep(wanted, key, body)
         if not wanted.stream:
             return await self._answer(wanted, kept, request.receive)
         # with require_end a model's prose may be sent back to it: what it has to say are messages
@@ -81,17 +81,20 @@ class _Completions:
             source, ping_s = Follower(kept.log), self._limits.ping_s
             return EventStream(source, kept.finished, self._stop, ping_s, form, kept.ask_id)
         outbox = Outbox()
-        work = partial(self._door.ask, asked, outbox.emit)
+        work = partial(self._door.ask, asked, outbox.emit, chars=wanted.chars)
         return EventStream(outbox, work, self._stop, self._limits.ping_s, form)
 
-    async def _keep(self, asked: AskRequest, key: str, body: bytes) -> KeptAsk:
+    async def _keep(self, wanted: Wanted, key: str, body: bytes) -> KeptAsk:
         """The ask of this key, which goes on without its client (NET-1b); started if there is none."""
         digest = hashlib.sha256(b"completion\n" + body).digest()
-        return await self._door.kept.start(asked, key=key, digest=digest)
+        return await self._door.kept.start(wanted.asked, key=key, digest=digest, chars=wanted.chars)
 
     async def _answer(self, wanted: Wanted, kept: KeptAsk | None, receive: Receive) -> Response:
         created, heard = _now(), Heard(wanted.asked.model)
-        work = self._door.ask(wanted.asked, heard.emit) if kept is None else _heard(kept, heard)
+        if kept is None:
+            work = self._door.ask(wanted.asked, heard.emit, chars=wanted.chars)
+        else:
+            work = _heard(kept, heard)
         asking = asyncio.create_task(work, name="http ask")
         async with attached(asking, receive, self._stop):
             await asyncio.wait([asking])

@@ -9,7 +9,7 @@ from itertools import takewhile
 from types import MappingProxyType
 from typing import Final
 
-from session_runtime.ask.lengths import measured
+from session_runtime.ask.lengths import chars_of_request
 from session_runtime.types import AskRequest, Message, TextPart
 from session_runtime.wire.fields import Fields, raise_if_any
 from session_runtime.wire.incoming import read_request
@@ -81,6 +81,7 @@ class Wanted:
     """What a request comes to: an ask, how it is to be answered, and which fields were ignored."""
 
     asked: AskRequest
+    chars: int
     stream: bool
     include_usage: bool
     ignored: tuple[str, ...]
@@ -97,7 +98,7 @@ def completion_from_json(data: object) -> Wanted:
     asked = _arranged(_ask(fields), fields)
     raise_if_any(problems)
     ignored = tuple(name for name in IGNORED if fields.data.get(name) is not None)
-    return Wanted(measured(asked), stream, include_usage, ignored)
+    return Wanted(asked, chars_of_request(asked), stream, include_usage, ignored)
 
 
 def _refuse(fields: Fields) -> None:

@@ -21,11 +21,11 @@ from session_runtime.config.written import REMOVED
 from session_runtime.errors import RequestError
 from session_runtime.threads import in_thread
 from session_runtime.transports.http.answers import JSON_TYPE, json_answer
-from session_runtime.transports.http.body import has_body, is_json, read_body, read_text
+from session_runtime.transports.http.body import has_body, is_json, parsed, read_body, read_text
 from session_runtime.transports.http.door import HttpDoor, HttpLimits
 from session_runtime.transports.http.guard import Gate, require_admin
 from session_runtime.transports.http.query import check_query, number_of
-from session_runtime.wire import edits_from_json, parse_json, rollback_from_json
+from session_runtime.wire import edits_from_json, rollback_from_json
 
 MOST_REPLAYED: Final = 2_000
 USUALLY_REPLAYED: Final = 200
@@ -120,8 +120,9 @@ class _Pages:
         if not has_body(request):
             return None
         text = await read_text(request, self._limits, TRIED_TYPES)
+        wanted = await parsed(text, edits_of) if is_json(request) else text
         require_admin(self._gate.admit(request.scope))
-        return edits_of(parse_json(text)) if is_json(request) else text
+        return wanted
 
 
 class _Edits:
@@ -167,8 +168,9 @@ class _Edits:
         require_admin(self._gate.admit(request.scope))
         limits = self._limits
         body = await read_body(request, limits.max_body_bytes, limits.body_timeout_s)
+        data: object = await parsed(body, lambda data: data)
         require_admin(self._gate.admit(request.scope))
-        return parse_json(body)
+        return data
 
     def _told(self, receipt: Receipt, left: Sequence[str] = ()) -> Response:
         told = receipt.to_json()

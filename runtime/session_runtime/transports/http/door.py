@@ -168,9 +168,12 @@ class HttpDoor(Protocol):
     """The runtime as the HTTP door sees it; may be called at any time between open and close."""
 
     def ask(
-        self, request: AskRequest, emit: Callable[[AskEvent], None]
+        self, request: AskRequest, emit: Callable[[AskEvent], None], *, chars: int
     ) -> Coroutine[Any, Any, AskResult]:
-        """Run one ask; raises nothing but CancelledError, and emits ``ask.finished`` last."""
+        """Run one ask, of that length in characters.
+
+        Raises nothing but CancelledError, and emits ``ask.finished`` last.
+        """
 
     def keys(self) -> Keyring:
         """The keys of the configuration in force; cheap, asked for with every request."""

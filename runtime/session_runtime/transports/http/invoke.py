@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from session_runtime.ask.lengths import measured
+from session_runtime.ask.lengths import chars_of_request
 from session_runtime.config.http import InvokeSettings
 from session_runtime.direct import DirectCall
 from session_runtime.errors import RequestError
@@ -80,13 +80,14 @@ class _Invoke:
             request.path_params["name"], {}, offered(settings), settings.max_result_chars
         )
 
-        def read(data: object) -> tuple[AskRequest, bool, str | None]:
-            asked = measured(invoke_from_json(data, call))
-            return asked, detach_from_json(data), callback_from_json(data)
+        def read(data: object) -> tuple[AskRequest, int, bool, str | None]:
+            asked = invoke_from_json(data, call)
+            more = detach_from_json(data), callback_from_json(data)
+            return asked, chars_of_request(asked), *more
 
-        wanted, detach, callback = await parsed(body, read)
+        wanted, chars, detach, callback = await parsed(body, read)
         principal = self._gate.admit(request.scope)
         wanted = replace(wanted, principal=principal, trace=trace_of(request.scope))
         digest = hashlib.sha256(f"invoke {call.tool}\n".encode() + body).digest()
-        asked = Asked(wanted, form, detach, key, digest, callback, invoke_answer)
+        asked = Asked(wanted, chars, form, detach, key, digest, callback, invoke_answer)
         return await self._ask.answer(asked, request.receive)

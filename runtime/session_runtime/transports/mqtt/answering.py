@@ -150,10 +150,10 @@ class Answering:
     async def _first(self, message: Incoming, asked: Asked, entry: Entry, desk: "_Desk") -> Outcome:
         """Run what was not asked before; what was refused before it began may be asked again."""
         try:
-            request = await read_request(message, asked.principal)
+            request, chars = await read_request(message, asked.principal)
         except RequestError as error:
             return await _refused(entry, ErrorInfo(error.code, str(error)), desk)
-        result, seq = await self._run(request, asked, desk)
+        result, seq = await self._run(request, chars, asked, desk)
         refusal = _refusal(result)
         if refusal is not None:
             return await _refused(entry, refusal, desk)
@@ -164,11 +164,14 @@ class Answering:
             self._window.finish(entry, keep)
         return "answered"
 
-    async def _run(self, request: AskRequest, asked: Asked, desk: "_Desk") -> tuple[AskResult, int]:
+    async def _run(
+        self, request: AskRequest, chars: int, asked: Asked, desk: "_Desk"
+    ) -> tuple[AskResult, int]:
         """Run the ask and publish its events; gives its result and the number of its last event."""
         outbox = Outbox()
         ask_id = new_ask_id()
-        asking = asyncio.create_task(self._door.ask(request, outbox.emit, ask_id), name="mqtt ask")
+        work = self._door.ask(request, outbox.emit, ask_id, chars)
+        asking = asyncio.create_task(work, name="mqtt ask")
         asking.add_done_callback(lambda _: outbox.close())
         try:
             seq = await self._tell(outbox, ask_id, asked, desk)

@@ -12,9 +12,12 @@ class MqttDoor(Protocol):
     """The runtime as the MQTT door sees it; may be called at any time between open and close."""
 
     def ask(
-        self, request: AskRequest, emit: Callable[[AskEvent], None], ask_id: str
+        self, request: AskRequest, emit: Callable[[AskEvent], None], ask_id: str, chars: int
     ) -> Coroutine[Any, Any, AskResult]:
-        """Run one ask under that id; raises nothing but CancelledError, and emits ``ask.finished`` last."""
+        """Run one ask, of that length in characters, under that id.
+
+        Raises nothing but CancelledError, and emits ``ask.finished`` last.
+        """
 
     def cancel(self, ask_id: str, principal: Principal) -> bool:
         """End an ask that this principal may end; whether it was there, and not told to end before."""

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from session_runtime.client.trials import DEATHS, Trials
+from session_runtime.client.trials import DEATHS, Deaths, Trials
 from session_runtime.transports.mqtt.link import BrokenOverError, Link, LinkError, Outgoing
 
 
@@ -38,17 +38,18 @@ class Outlet:
         broker alone, so that of many the one is found that it does not bear. Raises BrokenOverError
         for that one, and UndeliverableError for what the broker refuses.
         """
-        deaths = 0
-        while deaths < DEATHS:
+        deaths = Deaths()
+        while deaths.number < DEATHS:
             link = await self._next()
-            async with self._trials.turn(deaths):
+            async with self._trials.turn(deaths.number):
                 if link is not self._link:
                     continue  # it broke meanwhile, over another message or none
                 try:
                     await link.publish(message)
                 except LinkError as error:
                     self._fail(link)
-                    deaths += error.broke
+                    if error.broke:
+                        deaths.count(asyncio.get_running_loop().time())
                 else:
                     return
         raise BrokenOverError(f"{DEATHS} connections broke while the broker was given it")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Literal
 
-from session_runtime.ask.lengths import measured
+from session_runtime.ask.lengths import chars_of_request
 from session_runtime.config.mqtt import MqttSigner
 from session_runtime.errors import RequestError
 from session_runtime.registry.keyring import Keyring
@@ -23,7 +23,7 @@ from session_runtime.types import (
     AskStarted,
     Principal,
 )
-from session_runtime.wire import detach_from_json, parse_request, request_from_json
+from session_runtime.wire import detach_from_json, is_soon_read, parse_request, request_from_json
 from session_runtime.wire.mqtt import (
     CANCEL,
     EVENTS,
@@ -44,7 +44,6 @@ from session_runtime.wire.mqtt_answers import attempt_of, may_have_run_before
 Unanswerable = Literal["retained", "no_reply"]
 """Why a message gets no answer: it was kept by the broker, or does not say where answers go."""
 
-_LARGE_BYTES: Final = 64 * 1024
 _LONGEST_CANCEL: Final = 512
 _MOST_DIGITS: Final = 12
 
@@ -179,9 +178,10 @@ def cancelled_by(message: Incoming) -> str | None:
     return wanted if isinstance(wanted, str) else None
 
 
-async def read_request(message: Incoming, principal: Principal) -> AskRequest:
-    """Read what is asked; a large body in a thread, so that it does not hold up other asks.
+async def read_request(message: Incoming, principal: Principal) -> tuple[AskRequest, int]:
+    """Read what is asked, and tell how long it is, in characters.
 
+    One that takes a while is read in a thread, so that it does not hold up other asks.
     What is left of the message's time bounds the ask. Raises RequestError that lists every problem.
     """
     if message.expiry_s == 0:
@@ -189,17 +189,17 @@ async def read_request(message: Incoming, principal: Principal) -> AskRequest:
             "nothing is left of the time of this message (Message Expiry Interval): give it more",
             code="mqtt.expired",
         )
-    if len(message.body) <= _LARGE_BYTES:
-        request = _parse(message.body)
+    if is_soon_read(message.body):
+        request, chars = _parse(message.body)
     else:
-        request = await aside("read a request", partial(_parse, message.body))
+        request, chars = await aside("read a request", partial(_parse, message.body))
     deadlines = [each for each in (request.deadline_s, message.expiry_s) if each is not None]
     deadline_s = float(min(deadlines)) if deadlines else None
     trace = read_context(*([message.properties.get(name, "")] for name in (PARENT, STATE)))
-    return replace(request, principal=principal, deadline_s=deadline_s, trace=trace)
+    return replace(request, principal=principal, deadline_s=deadline_s, trace=trace), chars
 
 
-def _parse(body: bytes) -> AskRequest:
+def _parse(body: bytes) -> tuple[AskRequest, int]:
     data = parse_request(body)
     request = request_from_json(data)
     if detach_from_json(data):
@@ -214,7 +214,7 @@ def _parse(body: bytes) -> AskRequest:
             " leave it out, or ask over HTTP",
             code="request.invalid",
         )
-    return measured(request)
+    return request, chars_of_request(request)
 
 
 def _principal(message: Incoming, rules: Rules) -> tuple[Principal, int | None]:

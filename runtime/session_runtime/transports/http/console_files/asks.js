@@ -82,7 +82,7 @@ function endedTable(asks) {
 
 async function cancel(id) {
   try {
-    const { data } = await call("DELETE", `/v1/asks/${encodeURIComponent(id)}`);
+    const { data } = await call("DELETE", `/v1/asks/${encodeURIComponent(id)}?reason=an+operator+ended+this+ask`);
     tell(data.cancelled ? `${id} is told to end.` : `${id} had ended already.`);
   } catch (error) { tell(`${id} was not told to end. ${error.message}`, "bad"); }
 }
