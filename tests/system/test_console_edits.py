@@ -1,14 +1,11 @@
 """Edits at the console that meet others: somebody else's, the way to another page, a daemon that is away."""
 
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
-from tests.system.chromium import AXE, PROGRAM
-from tests.system.test_console import Console, opened
+from tests.system.consoles import IN_CHROMIUM, Console
 from tests.transports.stub import bearer
 
 LISTED = "skills.tool_search_always_loaded"
@@ -18,21 +15,7 @@ LONG = "You are helpful. " * 25
 APPLY = "[...document.querySelectorAll('button')].find((each) => each.textContent === 'Apply')"
 EDITING = "document.querySelector('section[aria-labelledby=s-edit] textarea')"
 
-pytestmark = [
-    pytest.mark.soak,
-    pytest.mark.requirement("OPS-3"),
-    pytest.mark.skipif(PROGRAM is None, reason="make soak did not install Chromium"),
-    pytest.mark.skipif(not AXE.exists(), reason="make soak did not install axe-core"),
-]
-
-
-@pytest.fixture
-async def console(tmp_path: Path) -> AsyncIterator[Console]:
-    async with opened(tmp_path) as console:
-        await console.sign_in()
-        await console.page.sees("Generations")
-        console.page.said.clear()  # that the browser was answered 401
-        yield console
+pytestmark = IN_CHROMIUM
 
 
 async def edited(console: Console, values: dict[str, Any]) -> None:

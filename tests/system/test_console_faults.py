@@ -1,34 +1,18 @@
 """The console when something is lost or lies: the daemon, the session, an answer, characters that hide."""
 
 import json
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
-from tests.system.chromium import AXE, PROGRAM
-from tests.system.test_console import Console, opened
+from tests.system.consoles import IN_CHROMIUM, Console, opened
 from tests.transports.stub import bearer
 
 TURNED = "\u202etset\x1b[31m"
 GENERATION = "document.querySelector('section[aria-labelledby=s-generations] time').textContent"
 STATISTICS = "document.querySelector('section[aria-labelledby=s-catalogue] tbody tr').cells[3]"
 
-pytestmark = [
-    pytest.mark.soak,
-    pytest.mark.requirement("OPS-3"),
-    pytest.mark.skipif(PROGRAM is None, reason="make soak did not install Chromium"),
-    pytest.mark.skipif(not AXE.exists(), reason="make soak did not install axe-core"),
-]
-
-
-@pytest.fixture
-async def console(tmp_path: Path) -> AsyncIterator[Console]:
-    async with opened(tmp_path) as console:
-        await console.sign_in()
-        await console.page.sees("Generations")
-        console.page.said.clear()  # that the browser was answered 401
-        yield console
+pytestmark = IN_CHROMIUM
 
 
 @pytest.mark.requirement("SEC-3c")

@@ -4,13 +4,10 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import httpx2
-import pytest
 
-from tests.system.chromium import AXE, PROGRAM
-from tests.system.test_console import PROCESS, Console, opened
+from tests.system.consoles import IN_CHROMIUM, PROCESS, Console
 from tests.transports.stub import bearer
 
 RUNNING = "section[aria-labelledby=s-running]"
@@ -19,21 +16,7 @@ AGE = f"document.querySelector('{RUNNING} td time').textContent"
 ROWS = f"document.querySelectorAll('{RUNNING} tbody tr').length"
 ACTIVE = "document.activeElement.textContent"
 
-pytestmark = [
-    pytest.mark.soak,
-    pytest.mark.requirement("OPS-3"),
-    pytest.mark.skipif(PROGRAM is None, reason="make soak did not install Chromium"),
-    pytest.mark.skipif(not AXE.exists(), reason="make soak did not install axe-core"),
-]
-
-
-@pytest.fixture
-async def console(tmp_path: Path) -> AsyncIterator[Console]:
-    async with opened(tmp_path) as console:
-        await console.sign_in()
-        await console.page.sees("Generations")
-        console.page.said.clear()  # that the browser was answered 401
-        yield console
+pytestmark = IN_CHROMIUM
 
 
 @asynccontextmanager

@@ -1,25 +1,8 @@
 """What the console tells before something is done: what an edit would change, what a principal would see."""
 
-from collections.abc import AsyncIterator
-from pathlib import Path
+from tests.system.consoles import EVIL, IN_CHROMIUM, Console
 
-import pytest
-
-from tests.system.chromium import AXE, PROGRAM
-from tests.system.test_console import EVIL, Console, signed_in
-
-pytestmark = [
-    pytest.mark.soak,
-    pytest.mark.requirement("OPS-3"),
-    pytest.mark.skipif(PROGRAM is None, reason="make soak did not install Chromium"),
-    pytest.mark.skipif(not AXE.exists(), reason="make soak did not install axe-core"),
-]
-
-
-@pytest.fixture
-async def console(tmp_path: Path) -> AsyncIterator[Console]:
-    async with signed_in(tmp_path) as console:
-        yield console
+pytestmark = IN_CHROMIUM
 
 
 async def test_tools_are_looked_at_as_a_principal_sees_them(console: Console) -> None:
