@@ -112,6 +112,10 @@ class Console:
 
     async def sign_in(self, name: str = "boss") -> None:
         await self.page.go(f"{self.running.url}/console")
+        await self.sign_in_here(name)
+
+    async def sign_in_here(self, name: str = "boss") -> None:
+        """Sign in again, without loading the page anew."""
         await self.page.write("input[name=key]", key_of(name))
         await self.page.press("Enter", 13, "\r")
 

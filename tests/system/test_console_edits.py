@@ -13,6 +13,10 @@ STEPS = "ask.max_steps"
 PROMPT = "ask.system_prompt"
 LONG = "You are helpful. " * 25
 APPLY = "[...document.querySelectorAll('button')].find((each) => each.textContent === 'Apply')"
+CALLS = "ask.max_tool_calls"
+HOLD = """(() => { const real = window.fetch; window.fetch = (path, asked) => asked?.method !== 'PATCH'
+ ? real(path, asked) : new Promise((go) => { window.letGo = go; }).then(() => real(path, asked)); })()"""
+ROLLBACK = "document.querySelector('section[aria-labelledby=s-history] button.danger')"
 EDITING = "document.querySelector('section[aria-labelledby=s-edit] textarea')"
 
 pytestmark = IN_CHROMIUM
@@ -98,13 +102,89 @@ async def test_what_is_being_edited_outlives_its_page_and_its_session(console: C
     await console.visit("Tools")
     await console.visit("Configuration")
     assert await page.value(f"{EDITING}.value") == "9"
-    await page.click("button", "Sign out")
-    await page.sees("You are signed out.")
-    await page.write("input[name=key]", bearer("boss")["authorization"].split()[1])
-    await page.press("Enter", 13, "\r")
+    await page.call("Network.clearBrowserCookies")
+    await page.click("nav a", "Tools")
+    await page.sees("The session has ended.")
+    await console.sign_in_here()
+    await console.visit("Configuration")
     await page.until(f"{EDITING}.value === '9'")
     await page.click("button", "Apply")
     await page.sees("The edit is applied")
+
+
+async def test_what_is_edited_is_forgotten_by_who_signs_out(console: Console) -> None:
+    page = console.page
+    await begin(console, STEPS, "9")
+    await page.click("button", "Sign out")
+    await page.sees("You are signed out.")
+    await console.sign_in_here()
+    await page.sees("Nothing is being edited.")
+
+
+async def test_an_edit_that_is_begun_while_another_is_applied_stays(console: Console) -> None:
+    page = console.page
+    await begin(console, STEPS, "11")
+    await page.value(HOLD)
+    await page.click("button", "Apply")
+    await page.until("!!window.letGo")
+    await page.write("input[name=filter]", CALLS)
+    await page.click(f"button[aria-label='Edit {CALLS}']")
+    assert await page.value(f"document.querySelector(\"textarea[name='{STEPS}']\").readOnly")
+    assert await page.value(f"document.querySelector(\"[aria-label='Discard {STEPS}']\").disabled")
+    await page.write(f"textarea[name='{CALLS}']", "44")
+    await page.value("window.letGo()")
+    await page.sees("The edit is applied")
+    assert await page.value("document.activeElement.value") == "44"
+    assert "Changed by somebody else" not in await page.value("document.body.innerText")
+    await page.until(f"!{APPLY}.disabled")
+    await page.click("button", "Apply")
+    await page.until("!!window.letGo")
+    await page.value("window.letGo()")
+    await page.sees("Nothing is being edited.")
+    assert "max_tool_calls = 44" in console.config.read_text("utf-8")
+
+
+async def test_who_comes_back_while_an_edit_is_applied_goes_on_with_what_came_of_it(
+    console: Console,
+) -> None:
+    page = console.page
+    await begin(console, STEPS, "11")
+    await page.value(HOLD)
+    await page.click("button", "Apply")
+    await page.until("!!window.letGo")
+    await console.visit("Tools")
+    await console.visit("Configuration")
+    assert await page.until(f"{EDITING}.readOnly")
+    await page.value("window.letGo()")
+    await page.sees("The edit is applied")
+    assert "Changed by somebody else" not in await page.value("document.body.innerText")
+    await begin(console, STEPS, "12")
+
+
+async def test_who_is_elsewhere_is_told_what_came_of_an_edit(console: Console) -> None:
+    page = console.page
+    await begin(console, STEPS, "11")
+    await page.value(HOLD)
+    await page.click("button", "Apply")
+    await page.until("!!window.letGo")
+    await console.visit("Tools")
+    await page.value("window.letGo()")
+    await page.sees("The edit is applied.")
+    await console.visit("Configuration")
+    await page.sees("Nothing is being edited.")
+
+
+@pytest.mark.requirement("NET-3")
+async def test_a_roll_back_undoes_no_edit_that_nobody_saw(console: Console) -> None:
+    page = console.page
+    await edited(console, {STEPS: 9})
+    await console.visit("Configuration")
+    await page.click("button", "Roll back to this")
+    await page.until(f"!!{ROLLBACK}")
+    await edited(console, {CALLS: 33})
+    await page.sees("The file has been changed: look at the history before you roll back.")
+    assert await page.value(ROLLBACK) is None
+    assert "max_tool_calls = 33" in console.config.read_text("utf-8")
 
 
 async def test_the_skip_link_leads_into_the_page_and_away_from_nothing(console: Console) -> None:

@@ -5,7 +5,8 @@ import { button, field, fill, h, hush, problem, tick } from "./dom.js";
 import { clock } from "./format.js";
 import { Live } from "./live.js";
 import { showAsks } from "./asks.js";
-import { hasDrafts, showConfiguration } from "./configuration.js";
+import { showConfiguration } from "./configuration.js";
+import { drafts } from "./drafts.js";
 import { showOverview } from "./overview.js";
 import { showServers } from "./servers.js";
 import { showTools } from "./tools.js";
@@ -72,6 +73,7 @@ function showHead(who) {
 async function goOut() {
   try {
     await signOut();
+    drafts.forget();
     showSignIn("You are signed out.");
   } catch (error) {
     leave();
@@ -82,6 +84,7 @@ async function goOut() {
 }
 
 function open(who) {
+  drafts.belongTo(who.principal);
   live = new Live(() => showSignIn("The session has ended. Sign in again."));
   showHead(who);
   live.start();
@@ -117,7 +120,7 @@ function showSignIn(why) {
 }
 
 document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); main.focus(); });
-window.addEventListener("beforeunload", (event) => { if (hasDrafts()) event.preventDefault(); });
+window.addEventListener("beforeunload", (event) => { if (drafts.size) event.preventDefault(); });
 setInterval(() => { if (live?.connected) tick(); }, 1000);
 whenSignedOut(() => showSignIn("The session has ended. Sign in again."));
 

@@ -1,8 +1,9 @@
 // The keys in force, an edit that is checked while it is typed, a file to try, and the history.
 
 import { call, get } from "./api.js";
-import { badge, button, change, confirmed, empty, field, fill, h, keyed, long, num, problem, renew, row, section, table, tell } from "./dom.js";
-import { shown, visible } from "./format.js";
+import { badge, button, change, confirmed, empty, faultIn, field, fill, h, keepingFocus, keyed, lastOnly, long, num, problem, renew, row, section, table, tell } from "./dom.js";
+import { drafts, Draft } from "./drafts.js";
+import { shown } from "./format.js";
 import { faultOf, receiptOf, told, verdict } from "./overview.js";
 import { replayPreview } from "./replay.js";
 
@@ -11,42 +12,9 @@ const DEFAULT = "default";
 const STEP = 60;
 const NOTHING_EDITED = ["Nothing is being edited.", "Choose Edit at a key below. Only limits, lists, search and prompts can be changed here; all else in the file on its machine."];
 
-// What is being edited, by key: it outlives the page, and the session.
-const drafts = new Map();
-
-export const hasDrafts = () => drafts.size > 0;
-
-// An edit of one key. `key` is what it was when editing began, `now` what it became meanwhile without this page.
-class Draft {
-  constructor(key, tag) {
-    this.isText = typeof key.value === "string";
-    this.text = this.isText ? key.value : visible(JSON.stringify(key.value, null, 1));
-    this.isRemoved = false;
-    this.takeOver(key, tag);
-  }
-
-  takeOver(key, tag) {
-    this.key = key;
-    this.tag = tag;
-    this.now = null;
-  }
-
-  // The file may say something else of a key that another source gives, without a change in force.
-  compare(key, tag) {
-    const isOther = JSON.stringify(key.value) !== JSON.stringify(this.key.value) || (tag !== this.tag && key.shadowed.length > 0);
-    if (isOther) this.now = { key, tag }; else this.takeOver(key, tag);
-  }
-
-  get value() {
-    if (this.isRemoved) return null;
-    if (this.isText) return this.text;
-    try { return JSON.parse(this.text); } catch { throw new Error(`${this.key.key}: this is no JSON yet. Text stands in double quotes.`); }
-  }
-}
-
 export function showConfiguration(body, live) {
   const page = new Configuration();
-  fill(body, section("Edit", page.editor), section("Keys", page.tools, page.keys), section("Try a file", fileTrial()), section("History", page.history));
+  fill(body, section("Edit", page.editor), section("Keys", page.tools, page.fault, page.keys), section("Try a file", fileTrial()), section("History", page.history));
   page.drawEditor();
   page.load();
   let receipt;
@@ -55,13 +23,16 @@ export function showConfiguration(body, live) {
     if (receipt !== undefined && receipt !== now) page.load();
     receipt = now;
   };
-  return { ends: [live.on("status", onStatus)] };
+  drafts.page = page;
+  return { ends: [live.on("status", onStatus), live.onReturn(() => page.load()), () => { drafts.page = null; }] };
 }
 
 class Configuration {
   constructor() {
     this.editor = h("div", { tabindex: -1 });
     this.keys = h("div", {}, empty("Reading the configuration."));
+    this.fault = h("div", {});
+    this.only = lastOnly();
     this.history = h("div", {});
     this.filter = h("input", { type: "search", name: "filter", on: { input: () => this.drawFirst() } });
     this.given = h("input", { type: "checkbox", name: "given", on: { change: () => this.drawFirst() } });
@@ -70,13 +41,14 @@ class Configuration {
     this.places = new Map();
     this.isGood = false;
     this.trial = h("div", { "aria-live": "polite" });
-    this.preview = replayPreview("Replay recorded asks with it", () => ({ body: this.values }));
+    this.preview = replayPreview("Replay recorded asks with it", () => ({ body: drafts.values }));
     this.turn = 0;
   }
 
-  async load() {
-    try {
-      const [config, history] = await Promise.all([call("GET", "/v1/config"), get("/v1/config/history", { limit: 50 })]);
+  // The keys before the history: whoever goes back to an entry of it has seen at least the file of the tag.
+  load() {
+    return this.only(async () => [await call("GET", "/v1/config"), await get("/v1/config/history", { limit: 50 })], ([config, history]) => {
+      fill(this.fault);
       this.tag = config.etag;
       this.shown = config.data;
       this.editable = new Set(config.data.editable);
@@ -84,7 +56,10 @@ class Configuration {
       this.drawHistory(history.receipts);
       this.compare();
       if (drafts.size) this.check();
-    } catch (error) { fill(this.keys, problem(error)); }
+    }, (error) => {
+      if (!this.shown) fill(this.keys);
+      faultIn(this.fault, error, () => this.load());
+    });
   }
 
   drawFirst() {
@@ -108,50 +83,54 @@ class Configuration {
   }
 
   edit(name) {
-    if (!drafts.has(name)) {
-      drafts.set(name, new Draft(this.shown.keys.find((each) => each.key === name), this.tag));
+    if (!drafts.byKey.has(name)) {
+      drafts.byKey.set(name, new Draft(this.shown.keys.find((each) => each.key === name), this.tag));
       this.drawEditor();
+      if (drafts.size > 1) this.typed();
     }
     this.places.get(name).input.focus();
   }
 
   drop(name) {
-    drafts.delete(name);
+    drafts.byKey.delete(name);
     this.drawEditor();
     this.editor.focus();
     if (drafts.size) this.typed();
   }
 
+  // What is edited stays the same element, with the focus in it.
   drawEditor(result) {
-    this.places.clear();
+    const before = this.places;
+    this.places = new Map(drafts.all.map((draft) => [draft.key.key, before.get(draft.key.key)?.draft === draft ? before.get(draft.key.key) : this.placeOf(draft)]));
     if (!drafts.size) { fill(this.editor, result, empty(...NOTHING_EDITED)); return; }
     this.apply = button("Apply", () => this.put(), { disabled: true });
-    fill(this.editor, h("div", { class: "panel" }, [...drafts.values()].map((draft) => this.draftOf(draft)), this.trial, h("div", { class: "row" }, this.apply, this.preview.button), this.preview.place));
+    keepingFocus(this.editor, () => this.editor.replaceChildren(result ?? "", h("div", { class: "panel" }, [...this.places.values()].map((place) => place.element),
+      this.trial, h("div", { class: "row" }, this.apply, this.preview.button), this.preview.place)));
     this.preview.forget();
     fill(this.trial, h("p", { class: "quiet" }, "Change a value: it is checked while you type."));
     this.drawDrafts();
   }
 
-  draftOf(draft) {
+  placeOf(draft) {
     const name = draft.key.key;
     const input = h("textarea", { rows: Math.min(12, draft.text.split("\n").length + 1 + Math.floor(draft.text.length / 100)), spellcheck: draft.isText ? "true" : "false", name, value: draft.text, class: draft.isText && "prose",
-      on: { input: () => { draft.text = input.value; this.typed(); } } });
+      "data-key": `draft ${name}`, on: { input: () => { draft.text = input.value; this.typed(); } } });
     const removed = h("input", { type: "checkbox", name: `no ${name}`, on: { change: () => { draft.isRemoved = removed.checked; this.typed(); } } });
     removed.checked = draft.isRemoved;
-    const place = { input, hint: h("small", {}), notice: h("div", {}) };
-    this.places.set(name, place);
-    return h("div", { class: "draft" }, field(name, input), place.hint, place.notice,
-      h("div", { class: "row" }, h("label", {}, removed, " take it out of the file"), button("Discard", () => this.drop(name), { class: "plain", "aria-label": `Discard ${name}` })));
+    const discard = button("Discard", () => this.drop(name), { class: "plain", "aria-label": `Discard ${name}` });
+    const hint = h("small", {}), notice = h("div", {});
+    const element = h("div", { class: "draft" }, field(name, input), hint, notice, h("div", { class: "row" }, h("label", {}, removed, " take it out of the file"), discard));
+    return { draft, element, input, removed, discard, hint, notice };
   }
 
   compare() {
-    for (const draft of drafts.values()) draft.compare(this.shown.keys.find((each) => each.key === draft.key.key) ?? { ...draft.key, value: null, source: "nowhere", shadowed: [] }, this.tag);
+    drafts.compare(this.shown.keys, this.tag);
     this.drawDrafts();
   }
 
   drawDrafts() {
-    for (const draft of drafts.values()) {
-      const { hint, notice } = this.places.get(draft.key.key);
+    for (const { draft, input, removed, discard, hint, notice } of this.places.values()) {
+      input.readOnly = removed.disabled = discard.disabled = drafts.sent.has(draft.key.key);
       fill(hint, draft.isText ? "plain text" : "as JSON", draft.now ? "; when you began: " : "; in force: ", long(shown(draft.key.value), 120), ` from ${draft.key.source}; acts: ${draft.key.acts}`);
       fill(notice, draft.now && this.noticeOf(draft));
     }
@@ -166,11 +145,7 @@ class Configuration {
 
   // Applied is only what was checked, and is an edit of what its author has seen.
   allow() {
-    if (this.apply) this.apply.disabled = !this.isGood || [...drafts.values()].some((draft) => draft.now);
-  }
-
-  get values() {
-    return Object.fromEntries([...drafts].map(([name, draft]) => [name, draft.value]));
+    if (this.apply) this.apply.disabled = !this.isGood || drafts.sent.size > 0 || drafts.all.some((draft) => draft.now);
   }
 
   typed() {
@@ -186,7 +161,7 @@ class Configuration {
     const turn = ++this.turn;
     if (!drafts.size) return;
     try {
-      const { data } = await call("POST", "/v1/config/validate", { body: this.values });
+      const { data } = await call("POST", "/v1/config/validate", { body: drafts.values });
       if (turn !== this.turn) return;
       fill(this.trial, trialOf(data));
       this.isGood = data.verdict !== "rejected" && data.changes.length + data.restart_needed.length > 0;
@@ -194,37 +169,40 @@ class Configuration {
     } catch (error) { if (turn === this.turn) fill(this.trial, problem(error)); }
   }
 
-  // What is typed while it is applied would be lost.
-  close(isClosed) {
-    for (const { input } of this.places.values()) input.readOnly = isClosed;
+  put() {
+    drafts.send(this.tag);
+    this.drawDrafts();
   }
 
-  async put() {
-    this.apply.disabled = true;
-    this.close(true);
-    try {
-      const { data } = await call("PATCH", "/v1/config", { body: this.values, headers: { "if-match": this.tag } });
-      if (data.verdict === "rejected") { fill(this.trial, trialOf(data)); return; }
-      drafts.clear();
-      this.drawEditor(h("p", { class: "row", role: "status" }, `The edit is ${data.verdict}: generation ${data.generation}.`));
-      this.editor.focus();
+  // What came of an edit that was sent, perhaps from this page when it was opened before.
+  sent({ receipt, error }) {
+    if (receipt && receipt.verdict !== "rejected") {
+      const isTyping = this.editor.contains(document.activeElement) && document.activeElement.matches("textarea:not([readonly])");
+      this.isGood = false;
+      this.drawEditor(h("p", { class: "row", role: "status" }, `The edit is ${receipt.verdict}: generation ${receipt.generation}.`));
+      if (!isTyping) this.editor.focus();
       this.load();
-    } catch (error) {
-      const again = error.code === "config.changed" && button("Read the file's state again", () => this.load());
-      fill(this.trial, problem(error), again);
-      this.allow();
-    } finally { this.close(false); }
+      return;
+    }
+    fill(this.trial, receipt ? trialOf(receipt) : problem(error), error?.code === "config.changed" && button("Read the file's state again", () => this.load()));
+    if (this.shown) this.compare();
   }
 
+  // Whoever says yes to a question has seen the file of its tag: with another one, the question goes.
   drawHistory(receipts) {
     const inForce = receipts.find((receipt) => receipt.entry !== null)?.entry;
+    const tag = this.tag;
+    const isAsked = () => this.history.querySelector("button.danger") !== null;
+    const before = isAsked();
+    const rollback = ({ id, entry }) => confirmed("Roll back to this", `Write entry ${entry} into the file`, () => this.back(entry, tag), `back ${id} ${tag}`);
     renew(this.history, receipts.length ? h("ol", { class: "line" }, told(receipts).map((receipt) =>
-      receiptOf(receipt, receipt.entry !== null && receipt.entry !== inForce && confirmed("Roll back to this", `Write entry ${receipt.entry} into the file`, () => this.back(receipt.entry), `back ${receipt.id}`)))) : empty("Nothing has been tried yet."));
+      receiptOf(receipt, receipt.entry !== null && receipt.entry !== inForce && rollback(receipt)))) : empty("Nothing has been tried yet."));
+    if (before && !isAsked()) tell("The file has been changed: look at the history before you roll back.", "bad");
   }
 
-  async back(number) {
+  async back(number, tag) {
     try {
-      const { data } = await call("POST", "/v1/config/rollback", { body: { number }, headers: { "if-match": this.tag } });
+      const { data } = await call("POST", "/v1/config/rollback", { body: { number }, headers: { "if-match": tag } });
       if (data.verdict === "rejected") tell(`The roll-back was rejected: ${data.errors.map((error) => error.message).join("; ")}`, "bad");
       else tell(`Rolled back to entry ${number}: ${data.verdict}.`);
       this.load();

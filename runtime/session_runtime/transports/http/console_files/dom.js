@@ -38,7 +38,7 @@ export function renew(container, ...children) {
 }
 
 // Who had the focus keeps it: the same element, or the one with its data-key, or else what it was in.
-function keepingFocus(container, change) {
+export function keepingFocus(container, change) {
   const active = document.activeElement;
   const around = container.contains(active) ? [active, active.closest(".scroll"), container.closest("[tabindex]")] : [];
   change();
@@ -119,6 +119,11 @@ export function problem(error) {
     h("strong", {}, "That did not work. "), error.message, error.code && h("code", {}, ` ${error.code}`));
 }
 
+// Why something could not be read; what was read before may stay below it.
+export function faultIn(place, error, again) {
+  fill(place, problem(error), button("Try again", again, { class: "plain", "data-key": "again" }));
+}
+
 // On a phone each row is a card, whose cells say what they are by themselves.
 export function table(caption, heads, rows) {
   for (const each of rows) [...each.cells].forEach((cell, at) => { cell.dataset.head = heads[at]; });
@@ -172,7 +177,7 @@ function cut(shown, ...whole) {
 export function change(before, now) {
   const [one, other] = excerpts(before, now);
   const side = (tag, part) => {
-    const shown = [part.lead, part.middle && h(tag, {}, part.middle), part.trail];
+    const shown = [part.lead, h(tag, {}, part.middle), part.trail];
     return h("span", { class: "value" }, part.isCut ? cut(shown, part.whole) : shown);
   };
   return [side("del", one), side("ins", other)];

@@ -16,8 +16,13 @@ export const since = (at) => seconds(Math.max(0, Date.now() / 1000 - at));
 
 export function clock(at) {
   const date = typeof at === "number" ? new Date(at * 1000) : new Date(at);
-  const day = date.toDateString() === new Date().toDateString() ? "" : `${date.toISOString().slice(0, 10)} `;
+  const day = date.toDateString() === new Date().toDateString() ? "" : `${dayOf(date)} `;
   return day + date.toTimeString().slice(0, 8);
+}
+
+// The day where the browser is, as is the time beside it.
+function dayOf(date) {
+  return [date.getFullYear(), date.getMonth() + 1, date.getDate()].map((part) => String(part).padStart(2, "0")).join("-");
 }
 
 export const short = (digest) => String(digest ?? "").slice(0, 10);
@@ -45,20 +50,30 @@ const MOST = 300;
 // Two values as they are compared: `lead` and `trail` are what both have around the `middle`, where they differ.
 export function excerpts(before, now) {
   const [one, other] = [before, now].map((value) => [...shown(value)]);
-  if (Math.max(one.length, other.length) <= SHORT) return [one, other].map((all) => ({ lead: "", middle: all.join(""), trail: "", isCut: false }));
+  const isSpace = inkOf(one) === inkOf(other);
+  if (Math.max(one.length, other.length) <= SHORT && !isSpace) return [one, other].map((all) => ({ lead: "", middle: all.join(""), trail: "", isCut: false }));
   const least = Math.min(one.length, other.length);
   let start = 0, end = 0;
   while (start < least && one[start] === other[start]) start += 1;
   while (end < least - start && one[one.length - 1 - end] === other[other.length - 1 - end]) end += 1;
-  return [one, other].map((all) => excerpt(all, start, all.length - end));
+  const middles = [one, other].map((all) => all.slice(start, all.length - end));
+  const isSpaceOnly = isSpace || inkOf(middles[0]) === inkOf(middles[1]);
+  return [one, other].map((all, at) => excerpt(all, start, all.length - end, isSpaceOnly || inkOf(middles[at]) === ""));
 }
 
-function excerpt(all, start, end) {
+const inkOf = (characters) => characters.join("").replace(/\s/g, "");
+
+// White space as marks, where nothing else differs; "∅" for none at all.
+const MARKS = { " ": "·", "\n": "↵\n", "\t": "⇥\t" };
+const marked = (text) => text.replace(/\s/g, (each) => MARKS[each] ?? `\\u${each.charCodeAt(0).toString(16).padStart(4, "0")}`) || "∅";
+
+function excerpt(all, start, end, isMarked) {
   const [from, to] = [Math.max(0, start - AROUND), Math.min(all.length, end + AROUND)];
   const middle = all.slice(start, end);
+  const most = middle.slice(0, MOST).join("");
   return {
     lead: (from > 0 ? "…" : "") + all.slice(from, start).join(""),
-    middle: middle.length > MOST ? `${middle.slice(0, MOST).join("")}…` : middle.join(""),
+    middle: (isMarked ? marked(most) : most) + (middle.length > MOST ? "…" : ""),
     trail: all.slice(end, to).join("") + (to < all.length ? "…" : ""),
     isCut: from > 0 || to < all.length || middle.length > MOST,
     whole: all.join(""),

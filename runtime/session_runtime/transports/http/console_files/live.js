@@ -67,4 +67,13 @@ export class Live {
     if (name === "connection" || this.known[name]) listener(this.known[name]);
     return () => this.listeners.get(name).delete(listener);
   }
+
+  // Calls `act` whenever the daemon answers again; gives what ends that.
+  onReturn(act) {
+    let was = this.connected;
+    return this.on("connection", () => {
+      if (this.connected && !was) act();
+      was = this.connected;
+    });
+  }
 }

@@ -22,7 +22,7 @@ export function showOverview(body, live) {
     const receipt = status.config.last_receipt?.id;
     if (receipt !== last) { last = receipt; loadReceipts(receipts); }
   };
-  return { ends: [live.on("status", draw), live.on("recent", draw)] };
+  return { ends: [live.on("status", draw), live.on("recent", draw), live.onReturn(() => loadReceipts(receipts))] };
 }
 
 function cardsOf(status, totals) {

@@ -2,7 +2,7 @@
 
 import { Approvals } from "./approvals.js";
 import { get } from "./api.js";
-import { badge, button, definitions, empty, field, fill, h, json, keyed, lastOnly, long, num, problem, renew, row, section, table } from "./dom.js";
+import { badge, button, definitions, empty, faultIn, field, fill, h, json, keyed, lastOnly, long, num, problem, renew, row, section, table } from "./dom.js";
 import { count, many, seconds } from "./format.js";
 
 const PAGE = 500;
@@ -18,7 +18,7 @@ export function showTools(body, live, detail) {
     section("As identity", who.form(() => { catalogue.load(); to(chosen); })),
     section("Search playground", playground(who, found), found),
     one,
-    section("Catalogue", field("Filter by name, source or description", filter), list),
+    section("Catalogue", field("Filter by name, source or description", filter), catalogue.fault, list),
     section("Quarantine", bad),
     section("Waiting for approval", waiting));
   const approvals = new Approvals(waiting);
@@ -41,7 +41,7 @@ export function showTools(body, live, detail) {
     if (ended !== undefined && ended !== totals.asks) again.soon();
     ended = totals.asks;
   };
-  return { ends: [live.on("status", onStatus), live.on("recent", onRecent), again.end], to };
+  return { ends: [live.on("status", onStatus), live.on("recent", onRecent), live.onReturn(() => { who.load(); catalogue.load(); if (chosen) to(chosen); }), again.end], to };
 }
 
 // Does what many events ask for, once in a while.
@@ -57,11 +57,15 @@ function rarely(act) {
 class Who {
   constructor() {
     this.principal = h("select", { name: "principal" }, h("option", { value: "" }, "nobody in particular"));
-    get("/v1/principals").then(({ principals }) => this.principal.append(...principals.map(optionOf)), () => {});
+    this.load();
     this.user = h("input", { name: "user" });
     this.roles = h("input", { name: "roles" });
     this.channel = h("input", { name: "channel" });
     this.group = h("input", { name: "group" });
+  }
+
+  load() {
+    if (this.principal.length === 1) get("/v1/principals").then(({ principals }) => this.principal.append(...principals.map(optionOf)), () => {});
   }
 
   get query() {
@@ -87,7 +91,8 @@ class Catalogue {
     this.place = place;
     this.filter = filter;
     this.who = who;
-    this.tools = [];
+    this.fault = h("div", {});
+    this.tools = null;
     this.allowed = null;
     this.most = SHOWN;
     this.turn = 0;
@@ -104,13 +109,20 @@ class Catalogue {
       }
       const allowed = this.who.isStated ? new Set((await get("/v1/access", this.who.query)).tools) : null;
       if (turn !== this.turn) return;
+      fill(this.fault);
       this.tools = tools;
       this.allowed = allowed;
       this.draw();
-    } catch (error) { if (turn === this.turn) fill(this.place, problem(error)); }
+    } catch (error) { if (turn === this.turn) this.fail(error); }
+  }
+
+  fail(error) {
+    if (!this.tools) fill(this.place);
+    faultIn(this.fault, error, () => this.load());
   }
 
   draw() {
+    if (!this.tools) return;
     const words = this.filter.value.toLowerCase().split(/\s+/).filter(Boolean);
     const fits = this.tools.filter((tool) => words.every((word) => `${tool.name} ${tool.source} ${tool.description}`.toLowerCase().includes(word)));
     if (!fits.length) { renew(this.place, empty(this.tools.length ? "No tool fits the filter." : "There is no tool in the catalogue.")); return; }

@@ -1,0 +1,53 @@
+"""How the console writes times and what differs between two values, by its own modules in Chromium."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.system.consoles import IN_CHROMIUM, Console
+
+pytestmark = IN_CHROMIUM
+
+
+async def middles(console: Console, before: str, now: str) -> Any:
+    """What differs between two values, as it is shown."""
+    return await console.page.value(
+        "import('/console/files/format.js').then(({ excerpts }) =>"
+        f" excerpts({json.dumps(before)}, {json.dumps(now)}).map((part) => part.middle))"
+    )
+
+
+async def test_the_day_beside_a_time_is_that_of_the_browser(console: Console) -> None:
+    await console.page.call("Emulation.setTimezoneOverride", timezoneId="Asia/Shanghai")
+    told = "it.clock(Date.UTC(2025, 10, 19, 19, 0, 0) / 1000)"
+    told = f"import('/console/files/format.js').then((it) => {told})"
+    assert await console.page.value(told) == "2025-11-20 03:00:00"
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "seen"),
+    [
+        ("Be kind.", "Be kind.\n", ["∅", "↵\n"]),
+        ("Be kind.", "Be  kind.", ["∅", "·"]),
+        ("a\tb", "a b", ["⇥\t", "·"]),
+        ("a b", "a\u00a0b", ["·", "\\u00a0"]),
+        (f"{'Be kind. ' * 20}End.", f"{'Be kind. ' * 20}\nEnd.", ["∅", "↵\n"]),
+        (f"{'Be kind. ' * 20}End.", f"{'Be kind. ' * 20}The End.", ["∅", "The "]),
+        ("one", "two", ["one", "two"]),
+    ],
+)
+async def test_what_differs_in_white_space_only_is_seen(
+    console: Console, before: str, now: str, seen: list[str]
+) -> None:
+    assert await middles(console, before, now) == seen
+
+
+async def test_the_lines_of_a_text_are_shown_as_lines(console: Console) -> None:
+    page = console.page
+    await console.visit("Configuration")
+    await page.write("input[name=filter]", "ask.system_prompt")
+    await page.click("button[aria-label='Edit ask.system_prompt']")
+    await page.write("textarea[name='ask.system_prompt']", "Be kind.\nBe short.")
+    await page.until("document.querySelector('.trial ins')?.textContent.includes('Be short')")
+    assert "Be kind.\nBe short." in await page.value("document.querySelector('.trial').innerText")
