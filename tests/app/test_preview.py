@@ -18,6 +18,7 @@ from session_runtime.app.preview import (
     NOT_TRACED,
     ReplayPreview,
 )
+from session_runtime.replay.play import INSTRUCTED
 from tests.support import calls, says, scripted, tool_folder, write_handler
 
 SETTINGS = "[skills]\nprefetch_tools = []\n[ask]\nmax_steps = 5\n"
@@ -67,6 +68,22 @@ async def test_it_is_told_how_many_asks_an_edit_would_change_and_how_and_nothing
     first = told["replay"]["examples"][0]
     assert TOLD in [each["what"] for each in first["differences"]]
     assert len(told["replay"]["examples"]) == 2
+
+
+async def test_another_prompt_and_another_model_are_told_as_unknown_of_every_ask(
+    tmp_path: Path,
+) -> None:
+    async with recorded(tmp_path, 2) as runtime:
+        prompt = {"ask.system_prompt": "Refuse everything."}
+        told = await runtime.preview.of_values(prompt, 100, any_key=False)
+        text = written(tmp_path).read_text("utf-8")
+        model = text.replace("[models.main]", "[models.main]\ntemperature = 1.5")
+        also = await runtime.preview.of(model.encode(), 100)
+        same = await runtime.preview.of_values({"ask.max_steps": 6}, 100, any_key=False)
+    assert [told["replay"][key] for key in ("differ", "uncertain")] == [0, 2]
+    assert told["replay"]["unknown"] == [{"what": INSTRUCTED["prompt"], "asks": 2}]
+    assert also["replay"]["unknown"] == [{"what": INSTRUCTED["profile"].format("main"), "asks": 2}]
+    assert same["replay"]["unknown"] == []
 
 
 async def test_an_edit_of_keys_is_tried_for_the_file_as_it_is(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ every reload.
 import asyncio
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -15,11 +15,12 @@ from typing import Any, Final
 
 from session_runtime.app.editor import ConfigEditor
 from session_runtime.config.live import LiveConfig, Prepared
-from session_runtime.generation import Generation, Generations
+from session_runtime.generation import Generation, Generations, instructions_of
 from session_runtime.generation.builder import PreparedGeneration
 from session_runtime.replay import Replayed, Summary, by_edit, replay
 from session_runtime.threads import in_thread
 from session_runtime.trace.reading import Traces
+from session_runtime.trace.record import AskRecord
 
 MOST_SECONDS: Final = 5.0
 """No more time than this is spent on replaying; asks that are left then are not looked at."""
@@ -108,9 +109,14 @@ class ReplayPreview:
             if self._clock() > end:
                 seen.out_of_time = True
                 break
-            record = traced.record
+            record = _as_instructed(now, traced.record)
             seen.add(by_edit(replay(now, record), replay(would_be, record)))
         return seen, traces.damaged
+
+
+def _as_instructed(now: Generation, record: AskRecord) -> AskRecord:
+    """The record as if its models had been asked with what is in force: what the edit changes is told."""
+    return replace(record, instructions=instructions_of(now, record))
 
 
 def _told(seen: _Seen) -> Mapping[str, Any]:

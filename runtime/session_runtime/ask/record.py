@@ -1,11 +1,13 @@
 """The trace record of an ask that ended (OPS-1); what is kept of a single call is decided in ``trace``."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from session_runtime.ask.exposure import Exposure
 from session_runtime.ask.run import AskRun
 from session_runtime.ask.sticky import called_in
+from session_runtime.generation import instructions_of
 from session_runtime.search import PROMPT_RULE
 from session_runtime.trace.record import (
     MOST_EARLIER,
@@ -28,7 +30,7 @@ def build_record(run: AskRun, result: AskResult, duration_s: float) -> AskRecord
     elsewhere_s = before_s + sum(turn.model_s + turn.tools_s for turn in turns)
     search = tool_search_record(run.exposure)
     directories = search.directory_tokens * len(turns)
-    return AskRecord(
+    record = AskRecord(
         ask_id=run.ask_id,
         started_at=(datetime.now(UTC) - timedelta(seconds=duration_s)).isoformat(),
         generation=run.generation.number,
@@ -53,6 +55,7 @@ def build_record(run: AskRun, result: AskResult, duration_s: float) -> AskRecord
         trace=run.trace,
         max_result_chars=run.generation.settings.ask.max_result_chars,
     )
+    return replace(record, instructions=instructions_of(run.generation, record))
 
 
 def tool_search_record(exposure: Exposure | None) -> ToolSearchRecord:

@@ -6,6 +6,7 @@
 
 from session_runtime.generation.builder import GenerationBuilder
 from session_runtime.generation.derive import field_weights, schema_tokens
+from session_runtime.generation.instructions import instructions_of
 from session_runtime.generation.live import Generations, UsagePool
 from session_runtime.generation.state import Generation, Permitted, Profile
 
@@ -17,5 +18,6 @@ __all__ = [
     "Profile",
     "UsagePool",
     "field_weights",
+    "instructions_of",
     "schema_tokens",
 ]

@@ -10,6 +10,7 @@ from typing import Final
 from session_runtime.config.places import OWN
 from session_runtime.config.settings import Settings, default_profile, profiles
 from session_runtime.config.snapshot import ConfigSnapshot, digest_of
+from session_runtime.generation.instructions import digest_of_text, model_digests
 from session_runtime.generation.state import Digests, Generation
 from session_runtime.generation.warnings import crowded_profiles, unreachable_names
 from session_runtime.registry.catalog import Catalog
@@ -137,6 +138,8 @@ def _digests(snapshot: ConfigSnapshot, catalog: Catalog) -> Digests:
         whole=_digest(snapshot.digest, catalog),
         shared=digest_of(snapshot.settings, snapshot.provenance, snapshot.system_prompt, OWN),
         tools=_digest("", catalog),
+        prompt=digest_of_text(snapshot.system_prompt),
+        models=MappingProxyType(model_digests(snapshot)),
     )
 
 

@@ -89,12 +89,15 @@ class Digests:
     """What generations are compared by.
 
     ``whole`` covers configuration and tools, ``shared`` the configuration as far as the replicas of a
-    fleet share it, ``tools`` the tools alone.
+    fleet share it, ``tools`` the tools alone, ``prompt`` the system prompt, and ``models`` what the model of
+    each profile is.
     """
 
     whole: str
     shared: str
     tools: str
+    prompt: str
+    models: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,8 +3,9 @@
 Nothing runs: no tool, no model, no server. How calls fare is decided in ``calls``.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Final
 
 from session_runtime.ask.calling import CONTEXT_TOO_LONG
@@ -13,7 +14,7 @@ from session_runtime.ask.guards import Budget
 from session_runtime.ask.loop import Ending
 from session_runtime.ask.record import NOT_REACHED, tool_search_record
 from session_runtime.errors import PermanentError, RequestError
-from session_runtime.generation import Generation
+from session_runtime.generation import Generation, instructions_of
 from session_runtime.registry.revocations import Revocations
 from session_runtime.replay.agents import Agents
 from session_runtime.replay.caller import REFUSED_AT_THE_DOOR, Caller, caller_of, profile_of
@@ -29,6 +30,15 @@ from session_runtime.types import ErrorInfo
 GRACE_S: Final = 5.0
 """How much longer than its time limit an ask may take to come to its end."""
 
+INSTRUCTED: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "prompt": "what the model does with another system prompt",
+        "profile": "what the model of profile {} does, which is another one or is asked in another way",
+        "agent": "what sub-agent {} does with another prompt",
+    }
+)
+"""What cannot be known where a model would be asked with something else."""
+
 _FROM_OUTSIDE: Final = frozenset({"failed", "cancelled"})
 _WIRE_CODES: Final = frozenset({"model.too_many_tools", "internal.exposure"})
 
@@ -39,6 +49,7 @@ def replay(generation: Generation, record: AskRecord) -> Replayed:
     if record.request is None:
         findings.unknown("recorded by an earlier version: parts of the request are not known")
     _replay(_without_revocations(generation), record, findings)
+    _compare_instructions(generation, record, findings)
     return findings.of(record.ask_id, record.started_at)
 
 
@@ -74,6 +85,14 @@ def _replay(generation: Generation, record: AskRecord, findings: Findings) -> No
             findings.differ("profile", 0, what, record.model, profile.name)
         opening = open_ask(generation, record, caller, profile, findings)
         _Play(generation, record, caller, opening, findings).run()
+
+
+def _compare_instructions(generation: Generation, record: AskRecord, findings: Findings) -> None:
+    """Tell where a model would be asked with something else: what it would do then, nobody knows."""
+    now = {(each.kind, each.name): each.digest for each in instructions_of(generation, record)}
+    for before in record.instructions:
+        if now.get((before.kind, before.name), before.digest) != before.digest:
+            findings.unknown(INSTRUCTED[before.kind].format(before.name))
 
 
 def _is_direct(record: AskRecord) -> bool:

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from session_runtime.trace.redact import redact, redact_text
 from session_runtime.trace.traceparent import AskTrace
@@ -128,6 +128,19 @@ class RequestRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class InstructionRecord:
+    """A digest of what a model was asked with beside tools.
+
+    That is the system prompt, the prompt of the agent ``name``, or what the model of the profile ``name`` is
+    and how it is spoken to.
+    """
+
+    kind: Literal["prompt", "profile", "agent"]
+    name: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
 class AskRecord:
     """One ask from start to end; ``principal`` is who asked, ``identity`` what the request stated.
 
@@ -137,7 +150,7 @@ class AskRecord:
     the calls that a person had agreed to or declined, which the ask began with; ``invoked`` is the one call
     that stood instead of a question. ``request`` is None in traces of earlier versions, ``trace`` the trace
     over several programs that the ask is part of. ``max_result_chars`` is how much of a result a model was
-    shown (ASK-8b), None in traces of earlier versions.
+    shown (ASK-8b), None in traces of earlier versions, which have no ``instructions`` either.
     """
 
     ask_id: str
@@ -163,6 +176,7 @@ class AskRecord:
     request: RequestRecord | None = None
     trace: AskTrace | None = None
     max_result_chars: int | None = None
+    instructions: tuple[InstructionRecord, ...] = ()
 
     @property
     def tokens_saved(self) -> int:
@@ -238,6 +252,7 @@ def record_to_json(record: AskRecord) -> dict[str, Any]:
         "tokens_exposed": record.tokens_exposed,
         "tokens_saved": record.tokens_saved,
         "max_result_chars": record.max_result_chars,
+        "instructions": [asdict(each) for each in record.instructions],
         **invoked,
         **request,
         **({} if record.trace is None else {"trace": asdict(record.trace)}),

@@ -27,12 +27,12 @@ function previewOf({ receipt, replay, why_not: whyNot }) {
   if (!replay) return empty("Nothing was replayed.", whyNot);
   const { asks, differ, uncertain, changes, unknown, examples } = replay;
   return h("div", { class: "trial" },
-    h("p", { class: "row" }, badge(`${count(differ)} of ${count(asks)}`, differ ? "warn" : "good"), " recorded asks would change",
+    h("p", { class: "row" }, badge(`${count(differ)} of ${count(asks)}`, differ || uncertain ? "warn" : "good"), " recorded asks would change",
       replay.out_of_time && h("span", { class: "quiet" }, "there was no time for older ones"),
       uncertain > 0 && h("span", { class: "quiet" }, `of ${count(uncertain)} not all is known`)),
     changes.length > 0 && table("What would change", ["Asks", "Of", "What"], changes.slice(0, SHOWN).map((each) => row(count(each.asks), each.kind, each.what))),
     changes.length > SHOWN && h("p", { class: "quiet" }, `and ${count(changes.length - SHOWN + replay.changes_not_named)} more`),
-    unknown.length > 0 && h("details", {}, h("summary", {}, "What is not known"), h("ul", {}, unknown.map((each) => h("li", {}, `${count(each.asks)}: ${each.what}`)))),
+    unknown.length > 0 && h("details", { open: !differ }, h("summary", {}, "What is not known"), h("ul", {}, unknown.map((each) => h("li", {}, `${count(each.asks)}: ${each.what}`)))),
     examples.map(exampleOf));
 }
 
