@@ -1,4 +1,4 @@
-"""What models are asked with beside tools, as digests: prompts, and who they are; ``replay`` compares them."""
+"""What models are asked with beside tools, as digests: prompts, and who they are; compared by ``replay``."""
 
 import hashlib
 import json
