@@ -76,7 +76,8 @@ def _lock_in(folder: Path | int) -> os.stat_result | None:
 def make_state_folder(folder: Path, state_dir: Path) -> None:
     """Make a folder of the state, with those above it, that only its owner may enter; raises OSError.
 
-    One that is there stays as it is. Links are followed as ``open_state_file`` does.
+    One that is there stays as it is. A new state folder that root makes belongs to whom the folder belongs
+    that it is in. Links are followed as ``open_state_file`` does.
     """
     place = _place(folder, state_dir)
     _make_followed(folder if place is None else place.top, state_dir)
@@ -160,20 +161,21 @@ def _place(folder: Path, state_dir: Path) -> _Place | None:
 def _make_followed(folder: Path, state_dir: Path) -> None:
     """Make a folder with those above it, wherever links lead."""
     new = [each for each in (folder, *folder.parents) if not each.exists()]
+    is_first = os.geteuid() == _ROOT and not state_dir.exists()
     for each in reversed(new):
-        _make(_At(None, each), state_dir)
+        _make(_At(None, each), each.parent if is_first else state_dir)
     folder.mkdir(exist_ok=True)  # raises where it is no folder
 
 
-def _make(at: _At, state_dir: Path) -> None:
-    """Make one folder, unless it is there; it belongs to whom the state belongs."""
+def _make(at: _At, of: Path) -> None:
+    """Make one folder, unless it is there; it belongs to whom the state in ``of`` belongs."""
     try:
         os.mkdir(at.name, 0o700, dir_fd=at.folder)
     except FileExistsError:
         return
     made = os.open(at.name, os.O_RDONLY | _FOLDER | os.O_NOFOLLOW, dir_fd=at.folder)
     try:
-        keep_owner(made, state_dir)
+        keep_owner(made, of)
     except ForeignStateError:
         os.rmdir(at.name, dir_fd=at.folder)
         raise

@@ -13,12 +13,15 @@ from pathlib import Path
 import pytest
 
 import session_runtime
+from session_runtime.app.doctor import machine
+from session_runtime.app.doctor.finding import Finding
 from session_runtime.app.serve import locked
 from session_runtime.audit.log import open_audit
 from session_runtime.config.audit import AuditSettings
 from session_runtime.config.durable import own_folder, replace_file
 from session_runtime.config.history import History
-from session_runtime.errors import StartError
+from session_runtime.config.load import load
+from session_runtime.errors import ConfigError, StartError
 from session_runtime.mcp.stderr_log import Shown, StderrLog
 from session_runtime.registry.approval_file import ApprovalFile, Observation, Seen
 from session_runtime.registry.approvals import open_approvals
@@ -71,6 +74,54 @@ def test_an_ask_of_root_before_the_first_start_leaves_all_to_the_daemon(state: P
     assert {"audit", "audit.head", "audit.key", "trace.jsonl"} <= {
         path.name for path in state.iterdir()
     }
+
+
+def test_the_first_command_of_root_makes_the_state_folder_for_whom_the_folder_around_it_is(
+    state: Path,
+) -> None:
+    state.rmdir()
+    os.chown(state.parent, DAEMON, DAEMON)
+    first = command(state, "ask", "What is 2+3?")
+    assert (first.returncode, owners(state)) == (0, {DAEMON})
+    make_state_folder(state.parent / "more" / "of" / "it", state.parent / "more" / "of")
+    assert owners(state.parent) == {DAEMON}
+
+
+def test_a_state_folder_of_root_is_named_with_its_owner_and_the_way_out(
+    state: Path, as_another: int
+) -> None:
+    os.seteuid(0)
+    state.chmod(0o700)
+    os.chown(state, 0, 0)
+    os.seteuid(as_another)
+    with pytest.raises(ConfigError) as refused:
+        load(None, named=False, env={"SESSION_RUNTIME__RUNTIME__STATE_DIR": str(state)})
+    [problem] = refused.value.problems
+    assert str(problem).partition(": ")[2] == (
+        f"runtime.state_dir: {state}/trace.jsonl: Permission denied; {state} belongs to uid 0 and this"
+        f" process is uid {as_another}: run the command as the user of the daemon, or chown it to that user"
+    )
+
+
+def test_a_state_folder_of_another_user_than_the_configuration_is_worth_a_look(
+    state: Path,
+) -> None:
+    config = state.parent / "config.toml"
+    config.touch()
+    assert [*machine.owner(state, config)] == []  # a file of root is for every daemon
+    os.chown(config, DAEMON, DAEMON)
+    assert [*machine.owner(state, config)] == []
+    os.chown(state, 0, 0)
+    assert [*machine.owner(state, config)] == [
+        Finding(
+            "state directory",
+            "warn",
+            f"{state} belongs to uid 0, and {config} to uid {DAEMON}",
+            f"if the daemon runs as uid {DAEMON}: chown -R {DAEMON} {state}",
+        )
+    ]
+    state.rmdir()
+    assert [*machine.owner(state, config)] == []
 
 
 def test_an_ask_of_root_beside_the_daemon_leaves_it_what_it_had(state: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Final
 
 from session_runtime.config.keys import KeyPath
 from session_runtime.config.settings import Settings
+from session_runtime.state_files import told_of
 
 STATE_DIR: KeyPath = ("runtime", "state_dir")
 TRACE_FILE: KeyPath = ("trace", "path")
@@ -48,7 +49,7 @@ def place_faults(settings: Settings) -> Iterator[tuple[KeyPath, str]]:
     if trace.enabled and not (fault is not None and trace.path.is_relative_to(folder)):
         fault = _told(_fault_of_file, trace.path)
         if fault is not None:
-            yield TRACE_FILE, fault
+            yield STATE_DIR if _is_shut_in(trace.path, folder) else TRACE_FILE, fault
     audit = settings.audit
     if audit.enabled and audit.path is not None:
         fault = _told(_fault_of_folder, audit.path)
@@ -62,7 +63,12 @@ def _told(find_fault: Callable[[Path], str | None], path: Path) -> str | None:
     try:
         return find_fault(path)
     except OSError as error:
-        return f"{path} cannot be used: {error.strerror}"
+        return told_of(error)
+
+
+def _is_shut_in(path: Path, folder: Path) -> bool:
+    """Whether a path is in a folder that this process may not enter."""
+    return path.is_relative_to(folder) and not os.access(folder, os.X_OK, effective_ids=True)
 
 
 def _fault_of_file(path: Path) -> str | None:

@@ -48,6 +48,8 @@ def machine(settings: Settings, config: Path, *, running: bool) -> Iterator[Find
     yield from watching(settings, config)
     yield port(settings, running=running)
     yield state(state_dir)
+    if not running:
+        yield from owner(state_dir, config)
     yield from disks(settings)
     yield open_files(settings, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
     yield from extras(settings)
@@ -190,6 +192,22 @@ def state(folder: Path) -> Finding:
             f"chmod 0700 {folder}",
         )
     return Finding("state directory", "ok", f"{folder} (mode {mode:04o})")
+
+
+def owner(state_dir: Path, config: Path) -> Iterator[Finding]:
+    """Whether the state is of another user than the configuration; a file of root is for every daemon."""
+    try:
+        made_by, meant_for = state_dir.stat().st_uid, config.stat().st_uid
+    except OSError:
+        return  # told elsewhere, or nothing is there yet
+    if meant_for in (0, made_by):
+        return
+    yield Finding(
+        "state directory",
+        "warn",
+        f"{state_dir} belongs to uid {made_by}, and {config} to uid {meant_for}",
+        f"if the daemon runs as uid {meant_for}: chown -R {meant_for} {state_dir}",
+    )
 
 
 def disks(settings: Settings) -> Iterator[Finding]:
