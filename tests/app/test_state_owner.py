@@ -91,11 +91,13 @@ def test_a_state_folder_of_root_is_named_with_its_owner_and_the_way_out(
     state: Path, as_another: int
 ) -> None:
     os.seteuid(0)
+    env = {"SESSION_RUNTIME__RUNTIME__STATE_DIR": str(state)}
+    load(None, named=False, env=env)  # imports what is late, and perhaps root's alone
     state.chmod(0o700)
     os.chown(state, 0, 0)
     os.seteuid(as_another)
     with pytest.raises(ConfigError) as refused:
-        load(None, named=False, env={"SESSION_RUNTIME__RUNTIME__STATE_DIR": str(state)})
+        load(None, named=False, env=env)
     [problem] = refused.value.problems
     assert str(problem).partition(": ")[2] == (
         f"runtime.state_dir: {state}/trace.jsonl: Permission denied; {state} belongs to uid 0 and this"

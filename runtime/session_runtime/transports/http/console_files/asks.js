@@ -51,6 +51,7 @@ class Ended {
     this.isWhole &&= !isGap;
     this.newest = asks;
     this.draw();
+    if (isGap && this.most > FROM_LIVE) this.tried(() => this.load());
   }
 
   draw() {
@@ -60,17 +61,27 @@ class Ended {
       mayBeMore && button("Show more", () => this.more(), { "data-key": "more" }));
   }
 
-  async more() {
-    try {
-      if (!this.isWhole) {
-        const { asks } = await get("/v1/recent", { limit: KEPT });
-        this.isWhole = true;
-        this.newest = asks.slice(0, FROM_LIVE);
-        this.older = asks.slice(FROM_LIVE);
-      }
+  more() {
+    return this.tried(async () => {
+      if (!this.isWhole) await this.load();
       this.most += STEP;
       this.draw();
-    } catch (error) { tell(error.message, "bad"); }
+    });
+  }
+
+  // All that are remembered; what came meanwhile is newer.
+  async load() {
+    const { asks } = await get("/v1/recent", { limit: KEPT });
+    const known = new Set(asks.map((ask) => ask.ask_id));
+    const all = [...this.newest.filter((ask) => !known.has(ask.ask_id)), ...asks];
+    this.isWhole = true;
+    this.newest = all.slice(0, FROM_LIVE);
+    this.older = all.slice(FROM_LIVE, KEPT);
+    this.draw();
+  }
+
+  async tried(act) {
+    try { await act(); } catch (error) { tell(error.message, "bad"); }
   }
 }
 
