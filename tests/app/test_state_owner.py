@@ -1,5 +1,6 @@
 """What a command of root leaves in the state directory stays the daemon's, who is another user (REL-5)."""
 
+import codecs
 import os
 import shutil
 import subprocess
@@ -15,6 +16,7 @@ import pytest
 import session_runtime
 from session_runtime.app.doctor import machine
 from session_runtime.app.doctor.finding import Finding
+from session_runtime.app.reader import ConfigReader
 from session_runtime.app.serve import locked
 from session_runtime.audit.log import open_audit
 from session_runtime.config.audit import AuditSettings
@@ -48,11 +50,13 @@ def state() -> Iterator[Path]:
     shutil.rmtree(above)
 
 
-def command(state: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def command(
+    state: Path, *arguments: str, cwd: Path | None = None
+) -> subprocess.CompletedProcess[str]:
     """Run a command beside that folder, as root."""
     return subprocess.run(
         [sys.executable, "-m", "session_runtime", *arguments],
-        cwd=state.parent,
+        cwd=cwd or state.parent,
         env={
             "PATH": os.defpath,
             "PYTHONPATH": SOURCES,
@@ -103,6 +107,38 @@ def test_a_state_folder_of_root_is_named_with_its_owner_and_the_way_out(
         f"runtime.state_dir: {state}/trace.jsonl: Permission denied; {state} belongs to uid 0 and this"
         f" process is uid {as_another}: run the command as the user of the daemon, or chown it to that user"
     )
+
+
+def test_a_file_that_may_not_be_looked_at_hides_no_folder_that_was_named(
+    state: Path, as_another: int
+) -> None:
+    os.seteuid(0)
+    shut = state.parent / "shut"
+    shut.mkdir(0o700)
+    reader = ConfigReader(
+        str(shut / "config.toml"), explicit={"runtime.state_dir": str(state)}, env={}
+    )
+    reader.state_dir()  # imports what is late, and perhaps root's alone
+    os.seteuid(as_another)
+    assert reader.state_dir() == state
+
+
+def test_a_fault_in_a_folder_of_the_state_names_the_whole_path(state: Path) -> None:
+    with pytest.raises(FileNotFoundError) as refused, own_folder(state) as folder:
+        os.open("absent", os.O_RDONLY, dir_fd=folder)
+    assert refused.value.filename == str(state / "absent")
+
+
+def test_an_ask_whose_state_cannot_be_written_answers_and_says_so_once_for_each_record(
+    state: Path,
+) -> None:
+    done = command(Path("/proc/none/of/it"), "ask", "What is 2+3?", cwd=state)
+    assert (done.returncode, done.stdout) == (0, "5\n")
+    told = [line.split(": ", 1)[1].partition(" (")[0] for line in done.stderr.splitlines()]
+    assert [line.partition(":")[0] for line in told] == [
+        "traces cannot be written to /proc/none/of/it/trace.jsonl",
+        "the audit log cannot be written, and records are lost",
+    ]
 
 
 def test_a_state_folder_of_another_user_than_the_configuration_is_worth_a_look(
@@ -175,6 +211,8 @@ def test_in_a_volume_of_root_files_belong_to_whom_the_lock_belongs(state: Path) 
 def as_another(state: Path) -> Iterator[int]:
     """This process is another user meanwhile, who may write into the folder as everybody may."""
     state.chmod(0o777)
+    for name in ("utf-8-sig", "utf-16-le", "idna"):
+        codecs.lookup(name)  # the interpreter's library may be root's alone, and is not asked twice
     os.seteuid(12_345)
     yield 12_345
     os.seteuid(0)

@@ -60,6 +60,11 @@ def test_every_key_is_another_one(run: Run) -> None:
 
 @pytest.mark.requirement("NET-7b")
 @pytest.mark.requirement("NET-2b")
+def test_a_command_about_keys_takes_the_folder_of_the_state(run: Run) -> None:
+    assert run("keys", "add", "bot", "--state-dir", "elsewhere").code == 0
+    assert run("keys", "list", "--state-dir", "elsewhere", "--json").out == "[]\n"
+
+
 def test_keys_are_listed_without_what_would_let_anybody_in(run: Run) -> None:
     Path("config.toml").write_text(REMARK)
     assert json.loads(run("keys", "list", "--json").out) == []

@@ -32,6 +32,9 @@ def test_each_family_says_what_it_is_and_lists_its_samples() -> None:
         (0.25, "0.25"),
         (1_796_027_046.4565911, "1796027046.4565911"),
         (2**52 - 1, "4503599627370495"),
+        (float("inf"), "+Inf"),
+        (float("-inf"), "-Inf"),
+        (float("nan"), "NaN"),
     ],
 )
 def test_numbers_keep_their_digits(value: float, written: str) -> None:

@@ -218,8 +218,7 @@ class AuditLog:
     def _failed(self, batch: Sequence[_Waiting], error: BaseException) -> None:
         """Keep what nobody waits for, to try again; who waits is told at once."""
         why = told_of(error) if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
-        if not self._trouble:
-            _log.error("the audit log cannot be written: %s", why)
+        is_first = not self._trouble
         self._trouble = why or type(error).__name__
         for entry, written in reversed(batch):
             if written is None:
@@ -227,16 +226,20 @@ class AuditLog:
                 self._waiting_bytes += entry.bytes
             elif not written.done():
                 written.set_exception(OSError(self._trouble))
-        if self._closed or not self._waiting:
-            self._lose(len(self._waiting))
+        gives_up = self._closed or not self._waiting
+        if is_first:
+            lost = ", and records are lost" if gives_up and self._waiting else ""
+            _log.error("the audit log cannot be written%s: %s", lost, why)
+        if gives_up:
+            self._lose(len(self._waiting), is_told=is_first)
             self._waiting.clear()
             self._waiting_bytes = 0
             self._idle.set()
             return
         self._timer = asyncio.get_running_loop().call_later(RETRY_S, self._write_next)
 
-    def _lose(self, number: int) -> None:
-        if number and not self._lost:
+    def _lose(self, number: int, *, is_told: bool = False) -> None:
+        if number and not self._lost and not is_told:
             _log.error("audit records are lost; more like this are counted, not told")
         self._lost += number
         self._lost_untold += number

@@ -9,7 +9,7 @@ import click
 from session_runtime.app.reader import ConfigReader
 from session_runtime.cli import exits
 from session_runtime.cli.groups import Group
-from session_runtime.cli.options import Files, daemon_file_options, file_options, json_option
+from session_runtime.cli.options import Files, daemon_file_options, json_option
 from session_runtime.cli.proof import KEYS, NO_KEY, OPEN, STILL_IN, proven
 from session_runtime.cli.reading import Look, looked_at, opened_to_edit, reader_of
 from session_runtime.cli.screen import print_json
@@ -42,7 +42,7 @@ def command() -> None:
 @click.option("--channel", metavar="NAME", help="Channel of the principal.")
 @click.option("--group", metavar="NAME", help="Group of the principal.")
 @click.option("--write", "to_file", is_flag=True, help="Add it to the configuration file.")
-@file_options
+@daemon_file_options
 @json_option
 def add_key(name: str, files: Files, to_file: bool, as_json: bool, **more: Any) -> None:
     """Make a key for the principal NAME and print it, this once; the file gets its hash only.
@@ -88,7 +88,7 @@ def _opened_to_show(reader: ConfigReader) -> ConfigFile:
 
 
 @command.command("list", epilog=exits.TABLE)
-@file_options
+@daemon_file_options
 @json_option
 def list_keys(files: Files, as_json: bool) -> None:
     """List the principals with what they may be and do, and the beginning of each hash."""

@@ -92,6 +92,10 @@ def own_folder(
                 with suppress(FileNotFoundError):
                     os.unlink(name, dir_fd=handle)
         yield handle
+    except OSError as error:
+        if isinstance(error.filename, str):  # a name in the folder
+            error.filename = str(folder / error.filename)
+        raise
     finally:
         os.close(handle)
 

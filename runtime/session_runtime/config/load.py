@@ -153,9 +153,17 @@ def _folder(path: Path | None) -> Path:
 def _open(path: Path | None, named: bool, text: bytes | None) -> TomlFile | None:
     if path is not None and text is not None:
         return parse_toml(path, text)
-    if path is None or not (named or path.exists()):
+    if path is None or not (named or _may_be_there(path)):
         return None
     return open_toml(path)
+
+
+def _may_be_there(path: Path) -> bool:
+    """Whether a file is to be read: also one that may not be looked at, as reading it tells why."""
+    try:
+        return path.exists()
+    except PermissionError:
+        return True
 
 
 def _gather(

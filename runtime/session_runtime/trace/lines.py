@@ -188,7 +188,10 @@ class Growing:
         if self._source is not None:
             self._begin_again_if_cut(self._source.file)
             yield from finished(self._source)
-        for newer in self._newer():
+        newer_files = self._newer()
+        if newer_files and self._source is not None:
+            yield from finished(self._source)  # what was written until it was rotated
+        for newer in newer_files:
             self.close()
             self._source = newer
             yield from finished(newer)
@@ -205,16 +208,18 @@ class Growing:
     def _newer(self) -> Sequence[Opened]:
         """The files that took the place of the one that is read, the oldest first."""
         own = None if self._source is None else _identity(self._source)
-        newer: list[Opened] = []
+        newer: dict[tuple[int, int], Opened] = {}
         for path in (self._path, *_rotated(self._path)):
             source = _open(path)
             if source is None:
                 continue
-            if _identity(source) == own:
+            identity = _identity(source)
+            if identity == own or identity in newer:  # it may be rotated meanwhile
                 source.file.close()
-                return newer[::-1]
-            newer.append(source)
-        return self._only_current(newer)
+            if identity == own:
+                return [*newer.values()][::-1]
+            newer.setdefault(identity, source)
+        return self._only_current([*newer.values()])
 
     def _only_current(self, newer: Sequence[Opened]) -> Sequence[Opened]:
         """What was read is gone from the folder: nobody knows which of the rotated files were seen."""

@@ -1,5 +1,6 @@
 """The text form in which a Prometheus server reads numbers; which numbers there are is decided above."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -54,6 +55,8 @@ def _lines(family: Family) -> Iterator[str]:
 
 def _number(value: float) -> str:
     """Whole numbers without a fraction, so that large ones keep their digits."""
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
     return str(int(value)) if value == int(value) else repr(value)
 
 
