@@ -219,6 +219,24 @@ async def test_a_rejected_file_is_told_with_its_line_and_not_called_in_force(
     await page.sees(f"(line {len(good.splitlines()) + 2})")
 
 
+async def test_the_way_out_of_a_broken_file_is_told_once_and_edits_wait_for_it(
+    console: Console,
+) -> None:
+    page = console.page
+    await begin(console, STEPS, "9")
+    good = console.config.read_text("utf-8")
+    console.config.write_text(f"{good}\n[ask2]\n", "utf-8")
+    await page.sees("or write what worked into it there: session-runtime config rollback 1.")
+    await page.sees("It is checked when the file can be used again.")
+    assert await page.value(f"{APPLY}.disabled")
+    assert await page.value("document.querySelectorAll('.problem').length") == 1
+    console.config.write_text(good, "utf-8")
+    await page.until(f"!{APPLY}.disabled")
+    assert await page.value("document.querySelectorAll('.problem').length") == 0
+    await page.click("button", "Apply")
+    await page.sees("The edit is applied")
+
+
 async def test_on_a_phone_the_keys_and_what_is_done_with_them_fit_the_screen(
     console: Console,
 ) -> None:

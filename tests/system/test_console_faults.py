@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 
 from tests.system.consoles import IN_CHROMIUM, Console, opened
+from tests.system.test_daemon import daemon
 from tests.transports.stub import bearer
 
 TURNED = "\u202etset\x1b[31m"
 GENERATION = "document.querySelector('section[aria-labelledby=s-generations] time').textContent"
+FAIL = "window.real = window.fetch; window.fetch = () => Promise.reject(new TypeError('lost')); 0"
 STATISTICS = "document.querySelector('section[aria-labelledby=s-catalogue] tbody tr').cells[3]"
 
 pytestmark = IN_CHROMIUM
@@ -33,6 +35,31 @@ async def test_a_dead_daemon_is_not_shown_as_one_that_is_well(console: Console) 
     await console.page.sees("The daemon has not answered since")
     card = "document.querySelector('.card')"
     assert await console.page.value(f"getComputedStyle({card}).filter") == "grayscale(1)"
+
+
+@pytest.mark.parametrize("name", ["Tools", "Configuration"])
+async def test_a_list_that_could_not_be_read_is_kept_and_read_again_when_the_daemon_is_back(
+    tmp_path: Path, name: str
+) -> None:
+    async with opened(tmp_path, with_keys=False) as console:
+        page = console.page
+        await page.go(f"{console.running.url}/console")
+        await console.visit(name)
+        await page.until("document.querySelectorAll('tbody tr').length > 3")
+        await page.value(FAIL)
+        await console.ask("How is the shop?")  # statistics are read again
+        console.config.write_text(
+            console.config.read_text("utf-8").replace("max_steps = 7", "max_steps = 8"), "utf-8"
+        )  # so are the keys
+        await page.sees("That did not work. The daemon does not answer.")
+        assert await page.value("document.querySelectorAll('tbody tr').length") > 3
+        console.running.process.terminate()
+        await page.sees("connecting")
+        await console.running.process.communicate()
+        await page.value("window.fetch = window.real")
+        async with daemon(console.config, "--port", console.running.url.rpartition(":")[2]):
+            await page.until("!document.querySelector('.problem')")
+            await page.until("document.querySelectorAll('tbody tr').length > 3")
 
 
 async def test_ages_go_on_while_nothing_else_happens(console: Console) -> None:

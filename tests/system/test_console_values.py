@@ -1,4 +1,4 @@
-"""How the console writes times and what differs between two values, by its own modules in Chromium."""
+"""How the console writes times, what differs, and what waits, by its own modules in Chromium."""
 
 import json
 from typing import Any
@@ -6,6 +6,18 @@ from typing import Any
 import pytest
 
 from tests.system.consoles import IN_CHROMIUM, Console
+
+FORMS = """import('/console/files/approvals.js').then(({ Approvals }) => {
+  const place = document.createElement('div');
+  const approvals = new Approvals(place);
+  const form = (name, digest) => ({ server: 'shop', name, digest });
+  approvals.draw([form('wipe', 'a'), form('wipe', 'b'), form('sell', 'c')]);
+  const looks = [...place.querySelectorAll('[data-key^=look]')].map((each) => each.dataset.key);
+  const [first, , other] = place.children;
+  approvals.draw([form('wipe', 'a'), form('sell', 'c')]);
+  return [looks, place.contains(first), place.contains(other)];
+})"""
+"""Two forms of a tool and one of another wait, one is approved: how panels are told apart, and which stay."""
 
 pytestmark = IN_CHROMIUM
 
@@ -51,3 +63,10 @@ async def test_the_lines_of_a_text_are_shown_as_lines(console: Console) -> None:
     await page.write("textarea[name='ask.system_prompt']", "Be kind.\nBe short.")
     await page.until("document.querySelector('.trial ins')?.textContent.includes('Be short')")
     assert "Be kind.\nBe short." in await page.value("document.querySelector('.trial').innerText")
+
+
+async def test_what_was_before_a_form_is_looked_at_anew_when_another_form_of_the_tool_is_approved(
+    console: Console,
+) -> None:
+    looks = ["look wipe a", "look wipe b", "look sell c"]
+    assert await console.page.value(FORMS) == [looks, False, True]

@@ -14,11 +14,12 @@ const NOTHING_EDITED = ["Nothing is being edited.", "Choose Edit at a key below.
 
 export function showConfiguration(body, live) {
   const page = new Configuration();
-  fill(body, section("Edit", page.editor), section("Keys", page.tools, page.fault, page.keys), section("Try a file", fileTrial()), section("History", page.history));
+  fill(body, section("Edit", page.state, page.editor), section("Keys", page.tools, page.fault, page.keys), section("Try a file", fileTrial()), section("History", page.history));
   page.drawEditor();
   page.load();
   let receipt;
   const onStatus = (status) => {
+    page.know(status.config.in_force);
     const now = status.config.last_receipt?.id;
     if (receipt !== undefined && receipt !== now) page.load();
     receipt = now;
@@ -30,6 +31,9 @@ export function showConfiguration(body, live) {
 class Configuration {
   constructor() {
     this.editor = h("div", { tabindex: -1 });
+    this.state = h("div", {});
+    this.isInForce = true;
+    this.lastGood = null;
     this.keys = h("div", {}, empty("Reading the configuration."));
     this.fault = h("div", {});
     this.only = lastOnly();
@@ -60,6 +64,19 @@ class Configuration {
       if (!this.shown) fill(this.keys);
       faultIn(this.fault, error, () => this.load());
     });
+  }
+
+  // Whether the file says what is in force; if not, nothing can be applied over it from here.
+  know(isInForce) {
+    if (isInForce === this.isInForce) return;
+    this.isInForce = isInForce;
+    this.drawState();
+    this.check();
+  }
+
+  drawState() {
+    const wayOut = this.lastGood ? [", or write what worked into it there: ", h("code", {}, `session-runtime config rollback ${this.lastGood}`)] : [];
+    renew(this.state, !this.isInForce && h("div", { class: "problem" }, "The file cannot be used, as the history tells; what was in force before still is. Mend it on its machine", wayOut, "."));
   }
 
   drawFirst() {
@@ -157,9 +174,16 @@ class Configuration {
     this.timer = setTimeout(() => this.check(), PAUSE_MS);
   }
 
+  wait() {
+    this.isGood = false;
+    fill(this.trial, h("p", { class: "quiet" }, "It is checked when the file can be used again."));
+    this.allow();
+  }
+
   async check() {
     const turn = ++this.turn;
     if (!drafts.size) return;
+    if (!this.isInForce) { this.wait(); return; }
     try {
       const { data } = await call("POST", "/v1/config/validate", { body: drafts.values });
       if (turn !== this.turn) return;
@@ -190,7 +214,8 @@ class Configuration {
 
   // Whoever says yes to a question has seen the file of its tag: with another one, the question goes.
   drawHistory(receipts) {
-    const inForce = receipts.find((receipt) => receipt.entry !== null)?.entry;
+    const inForce = this.lastGood = receipts.find((receipt) => receipt.entry !== null)?.entry;
+    this.drawState();
     const tag = this.tag;
     const isAsked = () => this.history.querySelector("button.danger") !== null;
     const before = isAsked();
