@@ -53,7 +53,6 @@ wait_s = 10.0
 
 IN_CHROMIUM = [
     pytest.mark.soak,
-    pytest.mark.requirement("OPS-3"),
     pytest.mark.skipif(PROGRAM is None, reason="make soak did not install Chromium"),
     pytest.mark.skipif(not AXE.exists(), reason="make soak did not install axe-core"),
 ]

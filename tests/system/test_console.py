@@ -12,7 +12,7 @@ import pytest
 from tests.system.consoles import EVIL, IN_CHROMIUM, PROCESS, Console, opened
 from tests.system.test_daemon import daemon
 
-pytestmark = IN_CHROMIUM
+pytestmark = [*IN_CHROMIUM, pytest.mark.requirement("OPS-3")]
 
 
 @pytest.mark.requirement("SEC-3c")

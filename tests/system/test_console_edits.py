@@ -19,7 +19,7 @@ HOLD = """(() => { const real = window.fetch; window.fetch = (path, asked) => as
 ROLLBACK = "document.querySelector('section[aria-labelledby=s-history] button.danger')"
 EDITING = "document.querySelector('section[aria-labelledby=s-edit] textarea')"
 
-pytestmark = IN_CHROMIUM
+pytestmark = [*IN_CHROMIUM, pytest.mark.requirement("OPS-3")]
 
 
 async def edited(console: Console, values: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ GENERATION = "document.querySelector('section[aria-labelledby=s-generations] tim
 FAIL = "window.real = window.fetch; window.fetch = () => Promise.reject(new TypeError('lost')); 0"
 STATISTICS = "document.querySelector('section[aria-labelledby=s-catalogue] tbody tr').cells[3]"
 
-pytestmark = IN_CHROMIUM
+pytestmark = [*IN_CHROMIUM, pytest.mark.requirement("OPS-3")]
 
 
 @pytest.mark.requirement("SEC-3c")

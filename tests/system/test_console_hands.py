@@ -36,7 +36,7 @@ BURST = """async () => {
 }"""
 """Fifty asks end at once, after more were looked at: how many are shown of those and of the ones before."""
 
-pytestmark = IN_CHROMIUM
+pytestmark = [*IN_CHROMIUM, pytest.mark.requirement("OPS-3")]
 
 
 @asynccontextmanager

@@ -2,7 +2,7 @@
 
 from tests.system.consoles import EVIL, IN_CHROMIUM, Console
 
-pytestmark = IN_CHROMIUM
+pytestmark = [*IN_CHROMIUM, pytest.mark.requirement("OPS-3")]
 
 
 async def test_tools_are_looked_at_as_a_principal_sees_them(console: Console) -> None:

@@ -19,7 +19,7 @@ FORMS = """import('/console/files/approvals.js').then(({ Approvals }) => {
 })"""
 """Two forms of a tool and one of another wait, one is approved: how panels are told apart, and which stay."""
 
-pytestmark = IN_CHROMIUM
+pytestmark = [*IN_CHROMIUM, pytest.mark.requirement("OPS-3")]
 
 
 async def middles(console: Console, before: str, now: str) -> Any:
