@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import httpx2
+import pytest
 
 from tests.system.consoles import IN_CHROMIUM, PROCESS, Console
 from tests.transports.stub import bearer

@@ -1,5 +1,7 @@
 """What the console tells before something is done: what an edit would change, what a principal would see."""
 
+import pytest
+
 from tests.system.consoles import EVIL, IN_CHROMIUM, Console
 
 pytestmark = [*IN_CHROMIUM, pytest.mark.requirement("OPS-3")]
