@@ -126,7 +126,8 @@ def measure_index(catalogue: Tools) -> Figures:
     index = build_index(specs, names, weights)
 
     def change(at: int) -> object:
-        changed = replace(specs[at], description=f"{specs[at].description} Changed.")
+        told = f"{specs[at].description} Changed."
+        changed = replace(specs[at], description=told, digest=f"changed {at}")
         return build_index([*specs[:at], changed, *specs[at + 1 :]], names, weights, index)
 
     times = 3 if len(specs) <= FEW else 1

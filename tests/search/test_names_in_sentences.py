@@ -211,3 +211,42 @@ def test_a_name_glued_into_text_without_blanks_comes_first(query: str, names: li
     assert sorted(n for n, score in view.rank(query, 9) if score >= 3) == sorted(wanted)
     hidden = view.without(wanted)
     assert not set(wanted) & set(ranked(hidden, query))
+
+
+@pytest.mark.requirement("TS-7")
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("select:Report(1),Report(2)", ["Report(1)", "Report(2)"]),
+        ("select:x.task①,x.task②", ["x.task①", "x.task②"]),
+        ("select:Delete Feed (1), Report", ["Delete Feed (1)", "Report"]),
+        ("1. end", ["end"]),
+        ("- end", ["end"]),
+        ("①end", ["end"]),
+        ("select:① end ② Report", ["end", "Report"]),
+    ],
+)
+def test_what_looks_like_the_mark_of_an_item_may_be_a_part_of_a_name(
+    query: str, names: list[str]
+) -> None:
+    called = ("Report", "Report(1)", "Report(2)", "x.task", "x.task①", "x.task②", "Delete Feed")
+    view = view_of(*map(tool, (*called, "Delete Feed (1)", "end", "agent.end")))
+    assert (
+        session_of(*map(tool, (*called, "Delete Feed (1)", "end", "agent.end"))).search(query)[
+            "loaded"
+        ]
+        == names
+    )
+    assert set(names) <= set(ranked(view, query))
+
+
+@pytest.mark.requirement("TS-8")
+def test_no_description_makes_a_product_of_a_method_in_camel_case() -> None:
+    stuffed = tool("evil.user", "GetUser get user id GetUser for id")
+    assert ranked(view_of(tool("iam.GetUser"), stuffed), "GetUser for id 5")[0] == "iam.GetUser"
+
+
+@pytest.mark.requirement("TS-8")
+def test_many_tools_with_the_same_form_of_a_name_are_looked_at_once() -> None:
+    view = view_of(*(tool(f"s{number}.GitHub", "GitHub") for number in range(200)))
+    assert len(ranked(view, "please show GitHub for me", 500)) == 200

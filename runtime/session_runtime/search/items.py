@@ -24,6 +24,7 @@ _MARK_BEFORE = re.compile(rf"{_NUMBER}[.．:：](?=[^\W\d_])")
 _MARK_BEGINS = "0123456789一二三四五六七八九十"
 _SEPARATOR = re.compile("[._/-]")
 _CIRCLED = re.compile(f"[{CIRCLED}]")
+_WITH_CIRCLED = re.compile(rf"[^\s{CIRCLED},，、;；]++[{CIRCLED}][^\s,，、;；]*")
 _SEPARATORS = "[._/-]+"
 _GLUED_AT = re.compile(rf"[{CJK}]{_SEPARATORS}[^\W_]|[^\W_]{_SEPARATORS}[{CJK}]")
 _GLUED = re.compile(rf"[^\W_]+(?:{_SEPARATORS}[^\W_]+)+")
@@ -40,10 +41,16 @@ def without_circled(text: str) -> str:
     return _CIRCLED.sub(" ", text)
 
 
+def circled_in(text: str) -> list[str]:
+    """What stands between blanks and holds a number in a circle, which may be a part of a name."""
+    return _WITH_CIRCLED.findall(text)
+
+
 def unmarked(name: str) -> str:
     """What stands behind the mark of an item, if it may be a name: ``1.web.search``."""
     found = _MARK_BEFORE.match(name) if name[:1] in _MARK_BEGINS else None
-    return name if found is None else name[found.end() :]
+    found = found or _MARKS.match(name)
+    return name if found is None else name[found.end() :].lstrip()
 
 
 def glued_in(sentence: str) -> list[str]:

@@ -7,7 +7,14 @@ from dataclasses import dataclass, field
 from itertools import accumulate, chain, islice
 from typing import NamedTuple
 
-from session_runtime.search.items import CIRCLED, glued_in, unmarked, without_circled, without_marks
+from session_runtime.search.items import (
+    CIRCLED,
+    circled_in,
+    glued_in,
+    unmarked,
+    without_circled,
+    without_marks,
+)
 from session_runtime.search.terms import (
     CJK,
     STOP_WORDS,
@@ -81,12 +88,14 @@ class Empty:
 class Select:
     """Tools asked for by name, in order, in the caller's spelling; ``whole`` is all after the colon.
 
-    ``truncated`` says that there are more names than are looked up.
+    ``truncated`` says that there are more names than are looked up. ``items`` are the names without what
+    marks the items of a list, if there are such marks: names may hold the same.
     """
 
     whole: str
     names: tuple[str, ...]
     truncated: bool = False
+    items: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,9 +139,9 @@ class Keywords:
         texts = [word.text for word in self.words if word.compound or not word.text.isalnum()]
         rests = [rest for text in texts if (rest := unmarked(text)) != text]
         texts += (rest for rest in rests if not is_plain(rest))
-        if not texts or not any(map(_is_plain_word, self.words)):
+        if not texts or sum(map(_is_telling, self.words)) < 2:
             return [*texts, *self.mixed], []
-        camel = [text for text in texts if text.isalnum()]
+        camel = [text for text in texts if text.isalnum()][:MAX_QUOTED]
         return [*(text for text in texts if not text.isalnum()), *self.mixed], camel
 
 
@@ -169,9 +178,19 @@ def spellings(name: str) -> tuple[str, ...]:
 
 
 def _select(text: str, between: re.Pattern[str]) -> Select:
-    pieces = between.split(without_marks(text), MAX_NAMES)
+    names, more = _names(text, between)
+    listed = without_marks(text)
+    if listed == text:
+        return Select(_bare(text), names, more)
+    items, more = _names(listed, between)
+    return Select(_bare(text), names, more, items)
+
+
+def _names(text: str, between: re.Pattern[str]) -> tuple[tuple[str, ...], bool]:
+    """The names between some marks, each once, and whether there are more."""
+    pieces = between.split(text, MAX_NAMES)
     names = dict.fromkeys(filter(None, map(_bare, pieces[:MAX_NAMES])))
-    return Select(_bare(text), tuple(names), len(pieces) > MAX_NAMES)
+    return tuple(names), len(pieces) > MAX_NAMES
 
 
 def _bare(text: str) -> str:
@@ -191,7 +210,7 @@ def _keywords(text: str, query: str) -> Keywords:
     asked = query.strip()[:MAX_QUERY_CHARS]
     wide: Sequence[str] = ()
     if not asked.isascii() and _UNUSUAL.search(asked):
-        wide = _WIDE.findall(asked)[:MAX_QUOTED]
+        wide = [*_WIDE.findall(asked), *circled_in(asked)][:MAX_QUOTED]
         asked = without_circled(asked)
     pieces = _SENTENCE_END.split(asked, MAX_SENTENCES)
     normal = [normalise(piece) for piece in pieces]
@@ -208,8 +227,8 @@ def _keywords(text: str, query: str) -> Keywords:
     )
 
 
-def _is_plain_word(word: Word) -> bool:
-    return not word.compound and word.text.casefold() not in STOP_WORDS
+def _is_telling(word: Word) -> bool:
+    return word.text.casefold() not in STOP_WORDS
 
 
 def _in_quotes(query: str) -> tuple[str, ...]:

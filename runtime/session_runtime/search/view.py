@@ -24,6 +24,7 @@ from session_runtime.search.corpus import (
     compact,
     fold,
 )
+from session_runtime.search.deeds import NO_DEED, deed_of
 from session_runtime.search.directory import directory_text, listing_key
 from session_runtime.search.items import names_within, unmarked
 from session_runtime.search.keywords import FULL_LAYER, KeywordRanker, Ranking
@@ -273,8 +274,10 @@ class SearchView:
     def _select(self, select: Select) -> Named:
         if found := self.resolve(select.whole):
             return Named(((select.whole, found),))
+        if select.items and (written := self._resolve_all(select.names)):
+            return Named(tuple(written), select.truncated)
         items: list[tuple[str, Positions]] = []
-        for name in select.names:
+        for name in select.items or select.names:
             found = self._resolve_item(name)
             listed = None if found else self._resolve_all(parted(name))
             items += listed or [(name, found)]
@@ -289,7 +292,7 @@ class SearchView:
         if not keywords.listed and (not keywords.compound or self._formed(text)):
             return None
         names = keywords.names()
-        listed = self._resolve_all(names.names)
+        listed = self._resolve_all(names.names) or self._resolve_all(names.items)
         return Named(tuple(listed), names.truncated) if listed else None
 
     def _resolve_all(self, names: Iterable[str]) -> list[tuple[str, Positions]] | None:
@@ -343,19 +346,24 @@ class SearchView:
         tables = self._corpus.tables
         spelt: list[int] = []
         alike: list[int] = []
-        formed = self._formed(text)
+        cut, formed = cut_up(text), self._formed(text)
+        product = (
+            may_be_a_product(text)
+            and deed_of((text,)) == NO_DEED
+            and self._is_spoken_of(text, frozenset(formed))
+        )
         for at in formed:
             name, aliases = tables.names[at], tables.aliases.get(at, ())
             forms = called_by(name, aliases)
             if text == name or text in aliases:
                 spelt.append(at)
-            elif text in forms and may_be_a_product(text) and self._is_spoken_of(text, formed):
+            elif product and any(form.replace(" ", "") == text for form in forms):
                 continue
-            elif any(cut_up(form) == cut_up(text) for form in forms):
+            elif any(cut_up(form) == cut for form in forms):
                 alike.append(at)
         return tuple(spelt), tuple(alike)
 
-    def _is_spoken_of(self, word: str, apart_from: Positions) -> bool:
+    def _is_spoken_of(self, word: str, apart_from: frozenset[int]) -> bool:
         """Whether other visible tools hold a word."""
         number = self._corpus.lexicon.words.get(word.casefold())
         holders = NONE if number is None else self._corpus.holders.of(number).tolist()
