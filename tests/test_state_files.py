@@ -120,3 +120,9 @@ def test_notes_are_not_kept_where_a_link_leads(
     assert (refused.value.code, [*elsewhere.iterdir()]) == ("notes.unusable", [])
     assert "notes.sqlite3 is a symbolic link" in caplog.text
     assert "remove it, or put what it leads to in its place" in caplog.text
+
+
+def test_rights_that_an_owner_lacks_himself_are_told_as_such(tmp_path: Path) -> None:
+    refused = PermissionError(errno.EACCES, "Permission denied", str(tmp_path))
+    told = fault_of(refused, tmp_path, "mend that")
+    assert told.endswith(f"its rights do not allow that: chmod u+rwX {tmp_path}")

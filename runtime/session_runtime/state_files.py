@@ -93,6 +93,9 @@ def open_state_folder(folder: Path, state_dir: Path) -> int:
     found = _entered(place)
     try:
         return os.open(".", os.O_RDONLY | _FOLDER, dir_fd=found)
+    except OSError as error:
+        error.filename = str(folder)
+        raise
     finally:
         os.close(found)
 
@@ -265,6 +268,8 @@ def way_out(error: BaseException, path: Path, otherwise: str) -> str:
     if isinstance(error, ForeignStateError):
         return "it says how"
     seen, owner = _seen(path)
+    if owner == os.geteuid():
+        return f"{seen} is this user's own, but its rights do not allow that: chmod u+rwX {seen}"
     return (
         f"{seen} belongs to uid {owner} and this process is uid {os.geteuid()}: run the command as the"
         " user of the daemon, or chown it to that user"

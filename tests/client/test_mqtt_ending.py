@@ -88,6 +88,20 @@ async def test_an_ask_that_is_answered_before_it_can_be_ended_was_not_ended() ->
         assert (await cancelling, (await asking).text) == (False, "12")
 
 
+@pytest.mark.requirement("NET-6b")
+async def test_an_ask_that_was_left_at_a_replica_that_is_gone_is_ended_by_that() -> None:
+    broker = Broker(nobody_at=[f"{ASK}/r1"])
+    async with begun(broker) as (client, asking, _):
+        asking.cancel()
+        await asyncio.wait([asking])
+        broker.tell("r1", "offline", since=1.0)
+        await broker.read()
+        assert not await client.cancel("a1", timeout_s=20)
+        with pytest.raises(RequestError):
+            await client.cancel("a1")
+    assert [each.topic for each in broker.sent] == [ASK]
+
+
 def test_of_asks_that_were_left_only_the_last_are_known() -> None:
     left = Left()
     for number in range(MOST_LEFT + 2):

@@ -94,7 +94,11 @@ class HttpClient:
         callback: str | None = None,
         idempotency_key: str | None = None,
     ) -> str:
-        """Start an ask that goes on alone; gives its id. ``callback`` names who is told of its end."""
+        """Start an ask that goes on alone; gives its id. ``callback`` names who is told of its end.
+
+        Where no id came, it may go on all the same (``may_have_run``): with an ``idempotency_key`` the same
+        call finds it again.
+        """
         body = {**asked(request), "detach": True}
         if callback is not None:
             body["callback"] = callback

@@ -285,9 +285,9 @@ class MqttClient:
         """
         if pending.replica is None:
             return ask_topic(self._prefix)
-        if pending.attempts.number == 0:
-            return replica_topic(self._prefix, pending.replica)  # it is meant for that one
         known = self._replicas.known(pending.replica)
+        if pending.attempts.number == 0 and known != "gone":
+            return replica_topic(self._prefix, pending.replica)  # it is meant for that one
         if known == "away" or (known is None and not silent):
             return None
         if known != "there":
