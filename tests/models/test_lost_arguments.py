@@ -48,6 +48,26 @@ def test_calls_without_arguments_are_whole_beside_those_of_others_be_they_broken
 
 
 @pytest.mark.requirement("ASK-5")
+@pytest.mark.parametrize("key", ["provider_specific_fields", "metadata", "caller"])
+def test_what_gateways_add_to_a_call_is_no_argument(key: str) -> None:
+    function = {"name": "web__search", "arguments": "{}", key: {"signature": "abc"}}
+    reply = read(stream([{"index": 0, "id": "x", "function": function}], reason="tool_calls"))
+    assert (reply.finish_reason, len(reply.calls)) == ("tool_calls", 1)
+
+
+@pytest.mark.requirement("ASK-5")
+@pytest.mark.parametrize(
+    "marks", [({}, {}), ({"index": 0}, {"index": 0}), ({"index": 0}, {"index": 1})]
+)
+def test_two_calls_of_a_tool_without_ids_are_whole_if_one_says_that_it_has_no_arguments(
+    marks: tuple[dict[str, int], dict[str, int]],
+) -> None:
+    calls = [piece("web__search", "{}", **marks[0]), piece("web__search", A, **marks[1])]
+    for told in (calls, calls[::-1]):
+        assert read(stream(told, reason="tool_calls")).finish_reason == "tool_calls"
+
+
+@pytest.mark.requirement("ASK-5")
 def test_a_message_at_the_end_brings_the_arguments_that_were_not_streamed() -> None:
     body = stream([piece("web__search", "", index=0, id="x")]).replace(
         b"data: [DONE]",

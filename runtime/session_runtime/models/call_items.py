@@ -14,6 +14,19 @@ Place = int | str
 _DIGITS: Final = re.compile("[0-9]{1,9}")
 _ARGUMENTS: Final = ("arguments", "parameters")
 _FLAT: Final = frozenset({"name", *_ARGUMENTS})
+_LIKE_ARGUMENTS: Final = frozenset(
+    {
+        "args",
+        "argument",
+        "function_arguments",
+        "input",
+        "inputs",
+        "kwargs",
+        "params",
+        "partial_json",
+    }
+)
+"""Keys that some write for arguments; gateways add much else, of which nothing is."""
 
 
 def place_of(index: object) -> Place | None:
@@ -58,12 +71,12 @@ def begins_arguments(item: Mapping[str, Any]) -> bool:
 
 
 def holds_more(item: Mapping[str, Any]) -> bool:
-    """Whether something that may be arguments stands under a key that nobody knows."""
+    """Whether something that may be arguments stands under a key that is none of ours."""
     function = _function(item)
     return any(
         isinstance(value, dict) or (isinstance(value, str) and value.lstrip().startswith("{"))
         for key, value in function.items()
-        if value and key not in _FLAT
+        if value and key in _LIKE_ARGUMENTS
     )
 
 

@@ -106,7 +106,9 @@ class CallAssembly:
         by_id = {(call.id, call.name) for call in others if call.id or call.at_once}
         without_id = {call.name for call in others if not call.id}
         return any(
-            (call.id, call.name) in by_id or (call.id and call.name in without_id) for call in bare
+            (call.id, call.name) in by_id or (call.id and call.name in without_id)
+            for call in bare
+            if call.blank
         )
 
     def add_whole(self, item: Mapping[str, Any]) -> None:

@@ -15,8 +15,8 @@ from session_runtime.models.recovery.written import (
 NAMES: Final = ("name", "function", "tool")
 ARGUMENTS: Final = ("arguments", "parameters")
 BESIDE: Final = frozenset({"id", "type", "index"})
-KINDS: Final = frozenset({"function", "tool_call", "function_call"})
-ROLES: Final = frozenset({None, "assistant"})
+KINDS: Final = ("function", "tool_call", "function_call")  # any value of JSON is looked for in both
+ROLES: Final = (None, "assistant")
 ENVELOPE: Final = "tool_calls"
 OLD_ENVELOPE: Final = "function_call"
 ENVELOPES: Final = (ENVELOPE, OLD_ENVELOPE)
@@ -24,6 +24,7 @@ BESIDE_CALLS: Final = ("content", "role", "thought")
 FIRST_KEYS: Final = (*NAMES, *ARGUMENTS, "id", "type", "index", *ENVELOPES, *BESIDE_CALLS)
 """The keys with one of which every object that is a call or an envelope begins."""
 
+_TYPES: Final = ("string", "number", "integer", "boolean", "array", "object", "null")
 _RAW: Final = re.compile(
     r"""\s*+\{\s*+(["'])name\1\s*+:\s*+(["'])([^"'\\]*+)\2\s*+,"""
     r"""\s*+(["'])(?:arguments|parameters)\4\s*+:"""
@@ -114,13 +115,19 @@ def as_text(arguments: object) -> str:
     return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
 
 
-def _is_schema(arguments: object) -> bool:
+def _is_schema(arguments: Mapping[str, Any]) -> bool:
     """Whether it describes parameters: then the object is the definition of a tool and no call of it."""
     match arguments:
         case {"type": "object", "properties": {}}:
             return True
+        case {"type": "object"} | {"properties": {}} if len(arguments) == 1:
+            return True
         case _:
-            return False
+            return bool(arguments) and all(map(_is_parameter, arguments.values()))
+
+
+def _is_parameter(value: object) -> bool:
+    return isinstance(value, dict) and value.get("type") in _TYPES
 
 
 def _check_kind(fields: Mapping[str, Any]) -> None:

@@ -28,6 +28,10 @@ END_TOKENS: Final = (
     "<end_of_turn>",
     "<｜end▁of▁sentence｜>",
     "</s>",
+    "<start_function_response>",
+    "<|tool_response>",
+    "<turn|>",
+    "<eos>",
 )
 
 
@@ -56,13 +60,16 @@ def read(text: str, known: Known, *, unclosed: bool = False) -> Reading:
     """The calls of an envelope with nothing around it but blanks, a code fence, a token of the end.
 
     Nothing for any other text. What does not say itself that it is a call, or stands in a fence, is one only
-    if there are tools of all its names; so is, with ``unclosed``, whole calls behind a mark of which only
-    what closes them is missing. Takes time in proportion to the text.
+    if there are tools of all its names, and a Python list is none in a fence. With ``unclosed``, whole calls
+    behind a mark of which only what closes them is missing are calls too. Takes time in proportion to the
+    text.
     """
     begun = _without_end_token(without_around(text))
     if len(begun) > MAX_TEXT_CHARS or beginning(begun[:HEAD_CHARS], known) != "envelope":
         return _NOTHING
     inside = _unfenced(begun)
+    if inside is not begun and PYTHON.match(inside) is not None:
+        return _NOTHING  # a fence is where code is shown
     marked = is_marked(begun)
     cursor = Cursor(inside, unclosed=unclosed and marked)
     try:
