@@ -1,6 +1,7 @@
 """The MQTT client of backends: what it publishes, when it waits, what it raises (NET-6)."""
 
 import asyncio
+import ssl
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -105,7 +106,7 @@ async def test_answers_come_below_the_name_of_the_client_or_of_its_user(
 
 @pytest.mark.parametrize("name", ["+", "#", "", "a//b", "a b", "\n", "x" * 200, "/".join("a" * 9)])
 def test_a_name_that_can_be_no_part_of_a_topic_is_refused(name: str) -> None:
-    with pytest.raises(ValueError, match="cannot be part of a topic"):
+    with pytest.raises(RequestError, match="cannot be part of a topic"):
         MqttClient(name=name)
 
 
@@ -267,7 +268,7 @@ async def test_a_signer_signs_each_message_and_its_secret_is_not_shown() -> None
 
 @pytest.mark.parametrize("prefix", ["", "p/#", "p//x", "p/+", "/p", "p x"])
 def test_a_prefix_that_can_be_no_part_of_a_topic_is_refused(prefix: str) -> None:
-    with pytest.raises(ValueError, match="cannot be part of a topic"):
+    with pytest.raises(RequestError, match="cannot be part of a topic"):
         MqttClient(prefix=prefix, connect=Broker())
 
 
@@ -275,14 +276,34 @@ def test_a_prefix_that_can_be_no_part_of_a_topic_is_refused(prefix: str) -> None
     ("options", "told"),
     [
         ({"secret": "s" * 32 + "\n"}, "line break"),
-        ({"secret": "s" * 31}, "shorter than 32"),
+        ({"secret": "s" * 31}, "of the signer 'bot' has 31 characters, and needs 32: give"),
         ({"valid_s": -5.0}, "valid_s is -5"),
         ({"valid_s": float("nan")}, "valid_s is nan"),
     ],
 )
 def test_a_signer_that_no_daemon_would_take_is_refused(options: Any, told: str) -> None:
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(RequestError, match=told):
         Signer(**{"principal": "bot", "secret": "s" * 32, **options})
+
+
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [
+        ({"host": "broker.example.org", "password": "p"}, "the password of the broker"),
+        ({"port": 8883, "password": "p"}, "port 8883 of 127.0.0.1 is for TLS"),
+    ],
+)
+def test_a_broker_is_told_no_password_that_others_can_read_unless_asked_for(
+    address: Any, told: str
+) -> None:
+    with pytest.raises(RequestError, match=f"{told}.*give tls="):
+        Address(**address)
+    assert Address(**address, plain_text=True).tls is None
+    assert Address(**address, tls=ssl.create_default_context()).tls is not None
+
+
+def test_on_this_machine_a_password_needs_no_encryption() -> None:
+    assert Address("localhost", 1883, "bot", "p").tls is None
 
 
 def test_without_its_library_the_client_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

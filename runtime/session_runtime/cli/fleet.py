@@ -127,7 +127,8 @@ async def _by_mqtt(mqtt: MqttSettings) -> tuple[tuple[Presence, ...], int]:
         told = f"the certificates cannot be read: {error}"
         raise ConfigError([Problem(told, key="mqtt.tls_ca")]) from error
     at = broker_address(mqtt.url)
-    broker = Broker(at.host, at.port, mqtt.username, _password(mqtt), tls)
+    # whether it is encrypted was decided by who wrote mqtt.url
+    broker = Broker(at.host, at.port, mqtt.username, _password(mqtt), tls, plain_text=True)
     connect = line.BrokerConnect(broker, _LARGEST_PACKET)
     seen = await reading.presences(connect, mqtt.prefix)
     return seen.presences, seen.left_out

@@ -82,7 +82,7 @@ class MqttClient:
 
     ``silence_s`` is how long nothing may be heard of a request before it is sent again, ``gone_s`` how long
     a replica may be away without a goodbye before others are asked. ``name`` is the level of the topic below
-    which answers come; without one it is the name of the broker's user, if there is one. ValueError if it
+    which answers come; without one it is the name of the broker's user, if there is one. RequestError if it
     or ``prefix`` cannot be part of a topic, PermanentError without the extra ``mqtt``.
     """
 

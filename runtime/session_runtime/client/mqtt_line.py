@@ -7,9 +7,19 @@ import ssl
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
+from session_runtime.errors import RequestError
 from session_runtime.types import nothing
+from session_runtime.wire.hosts import is_loopback
+
+TLS_PORT: Final = 8883
+"""Where brokers expect TLS."""
+
+_READABLE: Final = (
+    "would go to it readable for everybody on the way: give tls=ssl.create_default_context(), or"
+    " plain_text=True if that is meant"
+)
 
 
 class NotTakenError(Exception):
@@ -33,13 +43,28 @@ class LineError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Broker:
-    """Where the broker is, and as whom it is spoken to; ``tls`` encrypts the connection."""
+    """Where the broker is, and as whom it is spoken to; ``tls`` encrypts the connection.
+
+    Without ``tls`` a password goes to this machine alone, and nothing to the port of TLS: RequestError
+    otherwise, unless ``plain_text`` says that it is meant.
+    """
 
     host: str = "127.0.0.1"
     port: int = 1883
     username: str | None = None
     password: str | None = field(default=None, repr=False)
     tls: ssl.SSLContext | None = None
+    plain_text: bool = False
+
+    def __post_init__(self) -> None:
+        if self.tls is not None or self.plain_text:
+            return
+        if self.password is not None and not is_loopback(self.host):
+            raise RequestError(f"the password of the broker {self.host} {_READABLE}")
+        if self.port == TLS_PORT:
+            raise RequestError(
+                f"port {TLS_PORT} of {self.host} is for TLS, and without it all {_READABLE}"
+            )
 
 
 @dataclass(frozen=True, slots=True)

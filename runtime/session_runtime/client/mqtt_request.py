@@ -8,6 +8,7 @@ from typing import Final
 
 from session_runtime.client.asking import LONGEST_S
 from session_runtime.client.mqtt_pending import Fault
+from session_runtime.errors import RequestError
 from session_runtime.wire.mqtt import (
     EXPIRES,
     LEAST_SECRET_CHARS,
@@ -28,7 +29,7 @@ class Signer:
     """The principal that asks, and its signing secret (``[mqtt.signers]``).
 
     ``valid_s`` is how long a signature holds at most, in seconds; less than ``mqtt.max_signed_s``.
-    ValueError for what no daemon would take.
+    RequestError for what no daemon would take.
     """
 
     principal: str
@@ -37,13 +38,17 @@ class Signer:
 
     def __post_init__(self) -> None:
         if self.secret != self.secret.strip():
-            raise ValueError(
-                "the secret begins or ends with a space or a line break: give it without"
+            raise RequestError(
+                f"the secret of the signer {self.principal!r} begins or ends with a space or a line break:"
+                " give it without"
             )
         if len(self.secret) < LEAST_SECRET_CHARS:
-            raise ValueError(f"the secret is shorter than {LEAST_SECRET_CHARS} characters")
+            raise RequestError(
+                f"the secret of the signer {self.principal!r} has {len(self.secret)} characters, and needs"
+                f" {LEAST_SECRET_CHARS}: give that of mqtt.signers.{self.principal}, or a longer one to both"
+            )
         if not LEAST_SIGNED_S <= self.valid_s <= LONGEST_S:
-            raise ValueError(
+            raise RequestError(
                 f"valid_s is {self.valid_s}: give {LEAST_SIGNED_S:g} s or more, and less than"
                 " mqtt.max_signed_s"
             )

@@ -5,7 +5,7 @@ import importlib.util
 from typing import Final
 
 from session_runtime.client.mqtt_line import Broker, Connect
-from session_runtime.errors import PermanentError
+from session_runtime.errors import PermanentError, RequestError
 from session_runtime.wire.mqtt import is_client_name, is_prefix, is_replica_name
 
 _LIBRARY: Final = "session_runtime.client.mqtt_broker"
@@ -24,9 +24,9 @@ def connect_to(broker: Broker) -> Connect:
 
 
 def checked_prefix(prefix: str) -> str:
-    """The prefix of all topics; ValueError for one that can be none."""
+    """The prefix of all topics; RequestError for one that can be none."""
     if not is_prefix(prefix):
-        raise ValueError(
+        raise RequestError(
             f"prefix {prefix!r} cannot be part of a topic: give that of the daemons (mqtt.prefix), at most"
             " 8 names joined by /, without spaces, +, # and $"
         )
@@ -34,12 +34,12 @@ def checked_prefix(prefix: str) -> str:
 
 
 def own_level(name: str | None, broker: Broker | None) -> str:
-    """The level of a client's own topic; ValueError for a name that can be none."""
+    """The level of a client's own topic; RequestError for a name that can be none."""
     if name is None:
         user = None if broker is None else broker.username
         return user if user is not None and is_replica_name(user) else "client"
     if not is_client_name(name):
-        raise ValueError(
+        raise RequestError(
             f"name {name!r} cannot be part of a topic: use printable characters without +, # and spaces,"
             " and no empty level"
         )

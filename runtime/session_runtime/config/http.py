@@ -4,7 +4,6 @@ What a key's owner may do is decided in ``registry``.
 """
 
 import importlib.util
-import ipaddress
 import re
 from collections.abc import Mapping
 from typing import Annotated, Final
@@ -14,6 +13,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 from session_runtime.config.section import Count, Name, Section, key, read_only, table, unshown
 from session_runtime.limits import Limits
 from session_runtime.types import LOCAL
+from session_runtime.wire.hosts import is_loopback
 
 KEY_SHAPE: Final = re.compile(r"sr_[A-Za-z0-9_-]{40,}")
 """What a key looks like anywhere in a text, for whoever has to keep it out."""
@@ -173,13 +173,3 @@ class HttpSettings(Section):
                 " 127.0.0.1, ::1 or localhost; for others, set keys: session-runtime keys add NAME"
             )
         return host
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a name or address, without brackets and port, means this machine and no other."""
-    if host.casefold() == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

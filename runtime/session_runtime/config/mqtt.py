@@ -13,7 +13,7 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, Field, SecretStr, ValidationInfo, field_validator
 
 from session_runtime.config.addresses import broker_address
-from session_runtime.config.http import HttpSettings, PrincipalName, is_loopback
+from session_runtime.config.http import HttpSettings, PrincipalName
 from session_runtime.config.secrets import is_reference
 from session_runtime.config.section import (
     Count,
@@ -25,6 +25,7 @@ from session_runtime.config.section import (
     read_only,
     table,
 )
+from session_runtime.wire.hosts import is_loopback
 from session_runtime.wire.mqtt import LEAST_SECRET_CHARS, is_prefix
 
 _WORD: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")

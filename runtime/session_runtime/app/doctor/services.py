@@ -10,7 +10,6 @@ from urllib.parse import urlsplit
 from session_runtime.app.doctor.finding import Finding, Verdict
 from session_runtime.app.runtime import Runtime
 from session_runtime.config.addresses import broker_address
-from session_runtime.config.http import is_loopback
 from session_runtime.config.models import SHARED_KEYS, ModelProfile
 from session_runtime.config.settings import Settings, profiles
 from session_runtime.errors import PermanentError, SessionRuntimeError
@@ -18,6 +17,7 @@ from session_runtime.generation import Profile
 from session_runtime.models.base import ModelRequest
 from session_runtime.trace.redact import redact_text
 from session_runtime.types import Message
+from session_runtime.wire.hosts import is_loopback
 
 REACH_S = 3.0
 REPLY_S = 30.0

@@ -9,9 +9,9 @@ from typing import Final
 
 from starlette.types import Scope
 
-from session_runtime.config.http import is_loopback
 from session_runtime.errors import RequestError
 from session_runtime.transports.http.head import RawHeaders, one_host, values
+from session_runtime.wire.hosts import is_loopback
 
 _AUTHORITY: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^:\[\]@/?#\s]+)(?::[0-9]{1,5})?")
 
