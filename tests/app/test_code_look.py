@@ -11,7 +11,7 @@ from session_runtime import Runtime
 from session_runtime.app import code_look
 from session_runtime.app.code_look import AGAIN_S, FIRST_S, PACE_S, CodeLook
 from tests.generation.sites import Site, site
-from tests.support import write_config, write_handler
+from tests.support import importable, write_config, write_handler
 
 pytestmark = pytest.mark.requirement("REG-2")
 BROKEN = "def execute(args, context)\n    return 1\n"
@@ -104,3 +104,22 @@ async def test_a_form_that_never_worked_is_not_kept(tmp_path: Path) -> None:
         await place.live.reload("watch")
         [bad] = place.generation.catalog.quarantined
         assert (bad.name, bad.stale, place.tools) == ("notes", False, ["good"])
+
+
+async def test_code_that_was_imported_after_all_is_told_of_no_more(tmp_path: Path) -> None:
+    code = "import installed_later\ndef execute(args, context):\n    return 1\n"
+    write_handler(tmp_path / "tools", "notes", code=code)
+    async with site(tmp_path, handlers(tmp_path / "tools")) as place:
+        look = CodeLook(lambda: place.generation, pause := Pauses(3))
+        async with look.running():
+            await pause.over.wait()
+        before = look.warnings
+        (tmp_path / "site").mkdir()
+        (tmp_path / "site" / "installed_later.py").write_text("", "utf-8")
+        with importable(tmp_path / "site"):
+            await place.generation.handlers.handlers["notes"].load()
+        assert before == [
+            f"tool 'notes': its code in {tmp_path}/tools/notes cannot be imported: handler.py line 1:"
+            " there is no module installed_later: install it where the daemon runs"
+        ]
+        assert look.warnings == []

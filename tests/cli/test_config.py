@@ -70,6 +70,42 @@ def test_code_that_can_never_be_imported_is_warned_about_and_not_run(
     assert "it ran" not in text.out + data.out
 
 
+KEYED = '[models.m]\nbase_url = "http://127.0.0.1:9/v1"\nmodel = "x"\napi_key = "env:NO_API_KEY"\n'
+NO_KEY = (
+    "config.toml:4: models.m.api_key: the variable NO_API_KEY is not set in this shell; the daemon may have"
+    " it"
+)
+
+
+def test_what_else_is_wrong_is_told_together_with_a_missing_secret(
+    run: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "config.toml").write_text(f'{KEYED}[handlers]\npaths = ["nowhere"]\n')
+    text, data = run("config", "check"), run("config", "check", "--json")
+    told = (
+        f"config.toml:6: handlers.paths: {tmp_path}/nowhere cannot be read as a folder of tools: No such"
+        " file or directory"
+    )
+    assert (text.code, text.err) == (exits.CONFIG, f"error: {NO_KEY}\nerror: {told}\n")
+    assert [each["key"] for each in json.loads(data.out)["problems"]] == [
+        "models.m.api_key",
+        "handlers.paths",
+    ]
+
+
+def test_broken_tools_are_warned_of_together_with_a_missing_secret(
+    run: Run, tmp_path: Path
+) -> None:
+    write_handler(tmp_path / "tools", "bad", code="def run(args, context): ...\n")
+    (tmp_path / "config.toml").write_text(f'{KEYED}[handlers]\npaths = ["tools"]\n')
+    done = run("config", "check")
+    assert (done.code, done.err) == (
+        exits.CONFIG,
+        f"warning: tool 'bad': its code in {tmp_path}/tools/bad cannot be imported: handler.py has no"
+        f" function execute(args, context)\nerror: {NO_KEY}\n",
+    )
+
+
 @pytest.mark.requirement("INT-5")
 @pytest.mark.requirement("CFG-4a")
 def test_every_key_is_shown_with_its_source_and_no_secret(

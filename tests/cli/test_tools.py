@@ -114,6 +114,33 @@ def test_an_unknown_tool_is_answered_with_the_nearest(run: Run) -> None:
     assert done.err == "error: there is no tool 'math.eval'; did you mean 'math.evaluate'?\n"
 
 
+def test_a_tool_that_is_destructive_is_shown_as_such(run: Run, tmp_path: Path) -> None:
+    write_handler(tmp_path / "tools", "refund", runtime={"destructive": True})
+    (tmp_path / "config.toml").write_text('[handlers]\npaths = ["tools"]\nbundled = false\n')
+    shown = run("tools", "show", "refund").out.splitlines()
+    assert shown[2] == "destructive: it waits for a confirmation"
+
+
+def test_what_a_neighbour_in_the_group_and_words_side_by_side_brought_is_explained_in_words(
+    run: Run,
+) -> None:
+    lines = run("tools", "search", "--explain", "list notes").out.splitlines()
+    reasons = {line.split(None, 1)[1] for line in lines}
+    assert "another tool of its group matches better" in reasons
+    assert "list note: side by side in one of its texts" in reasons
+    assert not [line for line in lines if line.startswith(" " * 9) and " 0.000 " in line]
+
+
+def test_an_explained_search_without_a_hit_tells_why(run: Run) -> None:
+    done = run("tools", "search", "zzzz", "--explain")
+    assert (done.code, done.out, done.err) == (
+        0,
+        "",
+        "nothing found: no tool that may be used here has enough of these words, or of what means the same:"
+        " give the tool that is meant search_hints with them\n",
+    )
+
+
 @pytest.mark.requirement("INT-5")
 def test_a_search_gives_names_scores_and_parts_in_order(run: Run) -> None:
     found = json.loads(run("tools", "search", "current time", "--json").out)

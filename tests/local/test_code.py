@@ -248,8 +248,50 @@ def test_a_module_is_looked_for_in_every_folder_of_a_namespace(site: Path, tmp_p
         (b"", False),
         (b"# first half\nimport json\n", False),
         (b"def run(args, context): ...\n", False),
+        (b"def exec(args, context): ...\n", False),
+        (b"async def eval(args, context): ...\n", False),
     ],
 )
 def test_a_folder_without_its_function_is_told(content: bytes, found: bool) -> None:
     told = list(code_faults(stored(handler=content, other=b"x = 1\n")))
     assert told == ([] if found else ["handler.py has no function execute(args, context)"])
+
+
+ENTRY = "def execute(args, context): ...\n"
+
+
+@pytest.mark.requirement("REG-6")
+@pytest.mark.parametrize(
+    ("head", "fault"),
+    [
+        (
+            "import no_such_package",
+            "handler.py line 1: there is no module no_such_package: install it where the daemon runs",
+        ),
+        (
+            '"""Doc."""\nimport json, no_such.part as x',
+            "handler.py line 2: there is no module no_such: install it where the daemon runs",
+        ),
+        (
+            "from no_such_package import x",
+            "handler.py line 1: there is no module no_such_package: install it where the daemon runs",
+        ),
+        ("from email import nope_module", None),
+        ("import email.nope_module", "handler.py line 1: there is no module email.nope_module"),
+        ("from . import other, nope", "handler.py line 1: there is no nope.py beside it"),
+        ("from .nope import x", "handler.py line 1: there is no nope.py beside it"),
+        ("import os.path\nfrom .other import x", None),
+        ("import json\nfrom . import json", None),
+        ("from . import __file__", None),
+        ("try:\n    import no_such_package\nexcept ImportError:\n    pass", None),
+        ("import json\nif json is None:\n    import no_such_package", None),
+        ("import json\njson.dumps(1)\nimport no_such_package", None),
+        ("import sys\nimport no_such_package", None),
+        ("from . import nope\nglobals()", None),
+    ],
+)
+def test_a_module_that_the_first_lines_import_and_that_is_not_there_is_told(
+    head: str, fault: str | None
+) -> None:
+    code = stored(handler=f"{head}\n{ENTRY}".encode(), other=b"x = 1\n")
+    assert list(code_faults(code)) == ([] if fault is None else [fault])

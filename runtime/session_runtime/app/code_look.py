@@ -35,10 +35,15 @@ class CodeLook:
 
     @property
     def warnings(self) -> list[str]:
-        """Of each tool in force whose calls can only fail, why; as far as was looked by now."""
+        """Of each tool in force whose calls can only fail, why; as far as was looked by now.
+
+        Code that was imported after all, as what it lacked was installed meanwhile, is told of no more.
+        """
         if not any(self._found.values()):
             return []
-        return [told for tool in self._tools() for told in self._found.get(_key(tool), ())]
+        handlers = self._current().handlers.handlers.values()
+        failing = (each.tool for each in handlers if not each.is_loaded)
+        return [told for tool in failing for told in self._found.get(_key(tool), ())]
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

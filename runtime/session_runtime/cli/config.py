@@ -1,13 +1,14 @@
 """``config``: whether the configuration is good, what it says, and why."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
 
+from session_runtime.app.reader import ConfigReader
 from session_runtime.cli import config_edit, config_live, exits, replay
 from session_runtime.cli.groups import Group
 from session_runtime.cli.opening import Checked, checked
@@ -15,7 +16,7 @@ from session_runtime.cli.options import Files, daemon_file_options, json_option
 from session_runtime.cli.reading import looked_at, reader_of, source_of
 from session_runtime.cli.screen import one_line, print_json
 from session_runtime.config.explain import Explanation, explain, explain_section, show
-from session_runtime.errors import ConfigError
+from session_runtime.errors import ConfigError, Problem
 from session_runtime.mcp.pool import Known
 from session_runtime.replay import Replayed
 from session_runtime.wire import printable, to_bytes
@@ -63,7 +64,7 @@ def check_config(
         return config_live.would_change(files, as_json)
     reader = reader_of(files)
     try:
-        prepared = asyncio.run(checked(reader(absent="fault here"), lists))
+        prepared = _checked(reader, lists)
         found = _described(prepared)
     except ConfigError as error:
         if not as_json:
@@ -74,9 +75,7 @@ def check_config(
     if as_json:
         print_json(found if told is None else {**found, "replay": told.to_json()})
         return exits.OK
-    unusable = [f"{tool['place']}: {tool['reason']}" for tool in found["quarantined"]]
-    for warning in (*found["warnings"], *unusable):
-        click.echo(f"warning: {printable(warning)}", err=True)
+    _warn(found)
     if found["not_contacted"]:
         names = ", ".join(found["not_contacted"])
         click.echo(f"note: servers are not contacted by this check: {names}", err=True)
@@ -85,6 +84,37 @@ def check_config(
     for line in () if told is None else replay.summary_lines(told):
         click.echo(one_line(line))
     return exits.OK
+
+
+def _checked(reader: ConfigReader, lists: Known) -> Checked:
+    """Prepare everything; where a secret is missing, ConfigError tells also what else would be wrong."""
+    try:
+        snapshot = reader(absent="fault here")
+    except ConfigError as error:
+        raise ConfigError([*error.problems, *_besides(error, reader, lists)]) from None
+    return asyncio.run(checked(snapshot, lists))
+
+
+def _besides(error: ConfigError, reader: ConfigReader, lists: Known) -> Iterable[Problem]:
+    """What is wrong apart from secrets that this shell lacks; tools that are broken are warned of."""
+    try:
+        looked = reader(absent="warning")
+    except ConfigError:
+        return ()  # more is wrong with the file itself, and all of that is told already
+    absent = {str(each) for each in error.problems}
+    try:
+        prepared = asyncio.run(checked(looked, lists))
+    except ConfigError as more:
+        return more.problems
+    _warn(_described(prepared), but=absent)
+    return ()
+
+
+def _warn(found: Mapping[str, Any], but: Container[str] = ()) -> None:
+    unusable = [f"{tool['place']}: {tool['reason']}" for tool in found["quarantined"]]
+    for warning in (*found["warnings"], *unusable):
+        if warning not in but:
+            click.echo(f"warning: {printable(warning)}", err=True)
 
 
 def _not_shown(replayed: Replayed) -> None:

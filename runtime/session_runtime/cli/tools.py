@@ -4,7 +4,7 @@ How a new one is written is decided in ``new_tool``.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import click
@@ -43,6 +43,10 @@ _PLACES: Final = {
     "parameter_descriptions": "in the descriptions of its parameters",
     "enums": "in the values that its parameters allow",
 }
+_NO_WORD: Final = (
+    ": no tool that may be used here has enough of these words, or of what means the same:"
+    " give the tool that is meant search_hints with them"
+)
 
 
 @click.group(name="tools", cls=Group)
@@ -94,8 +98,8 @@ def show_tool(name: str, files: Files, as_json: bool, **identity: Any) -> None:
     state = "" if tool["state"] == "ready" else f", {tool['state']}"
     click.echo(printable(f"{tool['name']} ({tool['origin']}, {tool['place']}{state})"))
     print_text(tool["description"])
-    if "deprecation" in tool:
-        click.echo(printable(_deprecation(tool["deprecation"])))
+    for line in _stated(tool):
+        click.echo(printable(line))
     for parameter, schema in tool["parameters"].get("properties", {}).items():
         needed = ", required" if parameter in tool["parameters"].get("required", ()) else ""
         click.echo(printable(f"  {parameter}: {_kind(schema)}{needed}"))
@@ -123,9 +127,10 @@ def search_tools(
     for hit in found:
         click.echo(printable(f"{hit['score']:7.3f}  {hit['name']}"))
         for part in hit["parts"] if explain else ():
-            click.echo(printable(f"{part['score']:16.3f}  {_reason(part)}"))
+            if round(part["score"], 3):
+                click.echo(printable(f"{part['score']:16.3f}  {_reason(part)}"))
     if not found:
-        click.echo("nothing found", err=True)
+        click.echo(f"nothing found{_NO_WORD if explain else ''}", err=True)
 
 
 def _reason(part: Mapping[str, Any]) -> str:
@@ -135,6 +140,10 @@ def _reason(part: Mapping[str, Any]) -> str:
             return _LAYERS[int(layer)]
         case {"field": "similar", "word": word}:
             return f"{word}: a synonym or a correction of it"
+        case {"field": "group"}:
+            return "another tool of its group matches better"
+        case {"field": "phrase", "word": words}:
+            return f"{words}: side by side in one of its texts"
         case _:
             return f"{part['word']}: {_PLACES.get(part['field'], part['field'])}"
 
@@ -145,6 +154,14 @@ def _source(tool: Tool) -> str:
         return ""
     state = "" if tool["state"] == "ready" else f" is {tool['state']}"
     return f"[{tool['source']}{state}] "
+
+
+def _stated(tool: Tool) -> Iterator[str]:
+    """What is stated of a tool besides its description and parameters."""
+    if tool["destructive"]:
+        yield "destructive: it waits for a confirmation"
+    if "deprecation" in tool:
+        yield _deprecation(tool["deprecation"])
 
 
 def _deprecation(told: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, assert_never
 
 from session_runtime.local.finding import find_inside, find_module, find_outermost, text_of
-from session_runtime.local.names import may_define
+from session_runtime.local.names import Needed, is_plain, may_define, moves_modules, needs
 
 CODE: Final = "handler.py"
 """The file of a folder that holds its function, ``ENTRY``."""
@@ -64,19 +64,47 @@ def code_faults(code: Code) -> Iterator[str]:
     """
     match code:
         case StoredCode():
-            yield from _stored_faults(code)
+            faults = list(stored_faults(code))
+            yield from faults or _missing_modules(code)
         case ImportPath():
             yield from _import_faults(code)
         case _:
             assert_never(code)
 
 
-def _stored_faults(code: StoredCode) -> Iterator[str]:
+def stored_faults(code: StoredCode) -> Iterator[str]:
+    """Tell what of a folder is no Python, or that its function is missing: only an edit of it helps."""
     faults = [each for name, text in code.files.items() for each in _syntax_faults(name, text)]
     yield from faults
     names = None if faults else may_define(code.files[CODE])
     if names is not None and ENTRY not in names:
         yield f"{CODE} has no function {ENTRY}(args, context)"
+
+
+def _missing_modules(code: StoredCode) -> Iterator[str]:
+    """Tell of modules that the first lines of the code import and that are not there."""
+    texts = code.files.values()
+    settled = not any(map(moves_modules, texts))
+    beside = settled and all(map(is_plain, texts))
+    for need in needs(code.files[CODE]):
+        fault = _not_beside(code, need) if need.beside else _not_installed(need)
+        if fault is not None and (beside if need.beside else settled):
+            yield f"{CODE} line {need.line}: {fault}"
+
+
+def _not_beside(code: StoredCode, need: Needed) -> str | None:
+    file = f"{need.module.partition('.')[0]}.py"
+    return None if file in code.files else f"there is no {file} beside it"
+
+
+def _not_installed(need: Needed) -> str | None:
+    try:
+        find_module(need.module)
+    except ModuleNotFoundError as error:
+        return str(error)
+    except (LookupError, OSError, ValueError):
+        pass
+    return None
 
 
 def _import_faults(code: ImportPath) -> Iterator[str]:

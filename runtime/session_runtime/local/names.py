@@ -4,18 +4,69 @@ import ast
 import re
 import warnings
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
 _BY_OTHER_MEANS: Final = re.compile(
-    rb"\b(?:global|globals|f_globals|locals|vars|exec|eval|setattr|modules"
-    rb"|__getattr__|__dict__|__path__)\b"
+    rb"(?<!def )\b(?:global|globals|f_globals|locals|vars|exec|eval|setattr|modules)\b"
+    rb"|\b(?:__getattr__|__dict__|__path__)\b"
 )
-"""With any of these words anywhere, a module may come to names that its text does not show."""
+"""With any of these words anywhere, a module may come to names that its text does not show.
+
+A function that is merely called so, such as ``def exec(args, context)``, gives nothing a name.
+"""
+_FROM_ELSEWHERE: Final = re.compile(rb"\b(?:sys|site|importlib|pkgutil)\b")
+"""With any of these words, a module may change where Python looks for others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """A module that an import needs: ``beside`` for one of the same folder, ``acme.shop`` for any other."""
+
+    line: int
+    module: str
+    beside: bool
 
 
 def is_plain(content: bytes) -> bool:
     """Whether a module gets its names, and its place among others, in no way but by what its text says."""
     return _BY_OTHER_MEANS.search(content) is None
+
+
+def moves_modules(content: bytes) -> bool:
+    """Whether a text may change where Python looks for modules."""
+    return _FROM_ELSEWHERE.search(content) is not None
+
+
+def needs(content: bytes) -> Iterator[Needed]:
+    """List what the imports at the head of a module that is Python need, before anything else runs.
+
+    Those in a branch, or after other statements, may never be reached or may find what those made.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tree = ast.parse(content)
+    bound: set[str] = set()
+    for node in tree.body:
+        match node:
+            case ast.Import(names=names):
+                yield from (Needed(node.lineno, each.name, beside=False) for each in names)
+            case ast.ImportFrom(level=0, module=str(module)):
+                yield Needed(node.lineno, module, beside=False)
+            case ast.ImportFrom(level=1, module=str(module)):
+                yield Needed(node.lineno, module, beside=True)
+            case ast.ImportFrom(level=1, names=names):
+                wanted = (each.name for each in names if each.name not in bound)
+                yield from (
+                    Needed(node.lineno, name, beside=True)
+                    for name in wanted
+                    if name != "*" and not name.startswith("__")
+                )
+            case ast.ImportFrom() | ast.Expr(value=ast.Constant()):
+                pass
+            case _:
+                return
+        bound.update(_bound_by(node))
 
 
 def may_define(content: bytes) -> frozenset[str] | None:

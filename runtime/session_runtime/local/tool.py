@@ -13,7 +13,7 @@ from session_runtime.config.agents import MAIN
 from session_runtime.errors import PermanentError
 from session_runtime.local.agents import AgentForm, read_form
 from session_runtime.local.candidate import MANIFEST, Candidate, Material, Stamp, unusable
-from session_runtime.local.code import Code, ImportPath, StoredCode, code_faults
+from session_runtime.local.code import Code, ImportPath, StoredCode, code_faults, stored_faults
 from session_runtime.local.manifest import Manifest, read_manifest
 from session_runtime.registry.names import canonical_name
 from session_runtime.registry.patterns import Patterns
@@ -74,7 +74,7 @@ def unimportable(tool: LocalTool) -> Iterator[str]:
 
 
 def _fault(code: Code) -> str | None:
-    return next(code_faults(code), None) if isinstance(code, StoredCode) else None
+    return next(stored_faults(code), None) if isinstance(code, StoredCode) else None
 
 
 def _refuse_broken(code: Code) -> None:
