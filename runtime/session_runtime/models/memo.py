@@ -11,6 +11,8 @@ K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 
 KEPT_TEXT_BYTES: Final = 2_000_000
+SHORTEST_KEPT: Final = 1_000
+"""A shorter text costs less than its place here, and may be of one ask alone."""
 
 
 class SpecMemo(Generic[K, T]):
@@ -45,6 +47,8 @@ class TextMemo:
 
     def get(self, text: str) -> bytes:
         """What ``write`` makes of a text."""
+        if len(text) < SHORTEST_KEPT:
+            return self._write(text)
         return self._written.get_or_make(text, self._write)
 
 
