@@ -179,6 +179,18 @@ def test_numbers_of_tokens_are_no_secrets() -> None:
     [
         ("Authorization: Basic dXNlcjpwYXNz\nnext line", "Authorization: ***\nnext line"),
         ("Cookie: a=b; c=d", "Cookie: ***"),
+        (r"'failed\nAuthorization: Bearer abc123'", r"'failed\nAuthorization: ***'"),
+        (r"'failed\nAuthorization: missing'", r"'failed\nAuthorization: missing'"),
+        (
+            r"'x\r\nProxy-Authorization: Token abc\nnext: y'",
+            r"'x\r\nProxy-Authorization: ***\nnext: y'",
+        ),
+        (r"'\tCookie: a=b; c=d'", r"'\tCookie: ***'"),
+        (
+            r'{"m": "x\nAuthorization: Basic abc", "n": 1}',
+            r'{"m": "x\nAuthorization: ***", "n": 1}',
+        ),
+        (r'"\"x\\nSet-Cookie: a=b; c\""', r'"\"x\\nSet-Cookie: ***\""'),
         ("https://me:pw@host/path", "https://me:***@host/path"),
         ("send Bearer abc123def456 along", "send Bearer *** along"),
         ("我的密码是hunter2，别告诉别人", "我的密码是***，别告诉别人"),

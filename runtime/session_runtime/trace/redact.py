@@ -71,6 +71,7 @@ _NAMED: Final = re.compile(
 _LINE_NAME: Final = re.compile(r"(?i)^(?:proxy-)?authorization$|^(?:set-)?cookie$")
 _QUOTED: Final = re.compile(r"""(\\*["'])(?s:(?!(?<!\\)\1).)*""")
 _REST_OF_LINE: Final = re.compile(r"[^\r\n]*")
+_REST_OF_WRITTEN_LINE: Final = re.compile(r"""(?:(?!\\+[nr])[^\r\n"'])*""")
 _BARE: Final = re.compile(r"""[^\s"'&]+""")
 _ABOUT_SECRETS: Final = frozenset(
     "absent bad denied disabled empty expired false forbidden incorrect invalid malformed mandatory missing"
@@ -261,10 +262,19 @@ def _mask_named(text: str) -> str:
         pieces.append(text[position : found.end()])
         position = found.end()
         name = found["flag"] or found["name"]
-        if is_secret_name(name):
+        written = name[1:]
+        if _LINE_NAME.match(written) and _ends_an_escape(text, found.start("name")):
+            kept, position = _bare_after(text, position, written, _REST_OF_WRITTEN_LINE)
+            pieces.append(kept)
+        elif is_secret_name(name):
             opening, position = _value_after(text, position, name)
             pieces.append(opening)
     return "".join([*pieces, text[position:]])
+
+
+def _ends_an_escape(text: str, at: int) -> bool:
+    """Whether a letter stands for a blank or the end of a line in a text that was written as a literal."""
+    return at > 0 and text[at - 1] == "\\" and text[at] in "nrt"
 
 
 def _value_after(text: str, start: int, name: str) -> tuple[str, int]:
@@ -273,9 +283,13 @@ def _value_after(text: str, start: int, name: str) -> tuple[str, int]:
         return quoted[1] + str(_mask(name, quoted[0][len(quoted[1]) :])), quoted.end()
     if text[start : start + 1] in ("{", "["):
         return MASK, _container_end(text, start)
-    pattern = _REST_OF_LINE if _LINE_NAME.match(name) else _BARE
+    return _bare_after(text, start, name, _REST_OF_LINE if _LINE_NAME.match(name) else _BARE)
+
+
+def _bare_after(text: str, start: int, name: str, pattern: re.Pattern[str]) -> tuple[str, int]:
+    """The same for a value without quotes."""
     bare = pattern.match(text, start)
-    if bare is None:
+    if not bare or not bare[0]:
         return "", start
     kept = bare[0] if _is_about_a_secret(bare[0]) else str(_mask(name, bare[0]))
     return kept, bare.end()
