@@ -60,9 +60,11 @@ def name_of(item: Mapping[str, Any]) -> str:
 def arguments_of(item: Mapping[str, Any]) -> str:
     """The text of arguments, or a piece of it."""
     function = _function(item)
-    given = (function[key] for key in _ARGUMENTS if function.get(key) is not None)
-    texts = (each if isinstance(each, str) else _written(each) for each in given)
-    return next((text for text in texts if text), "")
+    for key in _ARGUMENTS:
+        given = function.get(key)
+        if given is not None and (text := given if isinstance(given, str) else _written(given)):
+            return text
+    return ""
 
 
 def begins_arguments(item: Mapping[str, Any]) -> bool:
@@ -73,6 +75,8 @@ def begins_arguments(item: Mapping[str, Any]) -> bool:
 def holds_more(item: Mapping[str, Any]) -> bool:
     """Whether something that may be arguments stands under a key that is none of ours."""
     function = _function(item)
+    if _LIKE_ARGUMENTS.isdisjoint(function):
+        return False
     return any(
         isinstance(value, dict) or (isinstance(value, str) and value.lstrip().startswith("{"))
         for key, value in function.items()
